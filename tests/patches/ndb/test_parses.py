@@ -119,15 +119,12 @@ def test_keys_of_results() -> None:
     raw = _response(_FULL)
     stock = datastore_pb2.RunQueryResponse.deserialize(raw).batch.entity_results
     lazyentity.patch("ndb")
-    try:
-        response = RunQueryResponse.deserialize(raw)
-        with make_client("localhost:1").context(), _no_conversion(), calls() as counted:
-            keys = [_key_of(result) for result in response.batch.entity_results]
-        lazyentity.unpatch("ndb")
-        with make_client("localhost:1").context():
-            assert keys == [_key_of(result) for result in stock]
-    finally:
-        lazyentity.unpatch("ndb")
+    response = RunQueryResponse.deserialize(raw)
+    with make_client("localhost:1").context(), _no_conversion(), calls() as counted:
+        keys = [_key_of(result) for result in response.batch.entity_results]
+    lazyentity.unpatch("ndb")
+    with make_client("localhost:1").context():
+        assert keys == [_key_of(result) for result in stock]
     assert counted["Entity", "parse"] == 0
     assert counted["Key", "parse"] <= COUNT
     assert counted["Key", "serialise"] == 0
@@ -146,12 +143,9 @@ def test_models(loopback: Server, namespace: str, read: Callable[[list[Any]], li
     with client.context():
         keys = ndb.put_multi([Parsed(id=number + 1, number=number) for number in range(COUNT)])
     lazyentity.patch("ndb")
-    try:
-        with client.context(), calls() as counted:
-            found = read(keys)
-            assert sorted(one.key.id() for one in found) == [*range(1, COUNT + 1)]
-    finally:
-        lazyentity.unpatch("ndb")
+    with client.context(), calls() as counted:
+        found = read(keys)
+        assert sorted(one.key.id() for one in found) == [*range(1, COUNT + 1)]
     # The native backend reads and writes the bytes itself.
     by_protobuf = 0 if lazyentity.backend == "native" else COUNT
     by_key = read is READS["get_multi"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 from unittest import mock
 
@@ -28,6 +29,105 @@ from tests.patches.ndb.stored import (
 
 def _parent() -> Any:
     return ndb.Key("Parent", 1)
+
+
+def _limited() -> Any:
+    return ndb.QueryOptions(limit=2, use_cache=False)
+
+
+def _every(**options: Any) -> Any:
+    return Item.query().order(Item.number).fetch(**options)
+
+
+def _stepwise() -> Any:
+    iterator = Item.query().order(Item.number).iter()
+    seen: list[Any] = []
+    while iterator.has_next():
+        seen.append([iterator.probably_has_next(), next(iterator), iterator.cursor_after()])
+    return seen, iterator.probably_has_next()
+
+
+@ndb.tasklet
+def _asynchronously() -> Any:
+    iterator = Item.query().order(Item.number).iter()
+    seen = []
+    while (yield iterator.has_next_async()):
+        seen.append(iterator.next())
+    raise ndb.Return(seen)
+
+
+def _several_kinds_at_once() -> Any:
+    futures = [Item.query().order(Item.number).fetch_async(), Shape.query().fetch_async()]
+    return [future.result() for future in futures]
+
+
+def _in_the_context_of_the_call() -> Any:
+    """The models go into the cache of the context that was current then."""
+    with ndb.get_context().new(cache_policy=None).use() as inner:
+        future = Item.query().order(Item.number).fetch_async()
+    found = future.result()
+    return found, [inner.cache.get(item.key) is item for item in found]
+
+
+def _equal_keys_and_other_values() -> Any:
+    """A model that was changed and is in the context's cache stays as it is."""
+    first = ndb.Key(Item, 1).get()
+    first.text = "changed, not put"
+    return _every(limit=3)
+
+
+def _pages() -> Any:
+    seen, cursor, more = [], None, True
+    while more:
+        query = Item.query().order(Item.number)
+        found, cursor, more = query.fetch_page(2, start_cursor=cursor)
+        seen.append([found, cursor, more])
+    return seen
+
+
+def _page_from_a_cursor_of_text() -> Any:
+    query = Item.query().order(Item.number)
+    _, cursor, _ = query.fetch_page(3)
+    again = ndb.Cursor(urlsafe=cursor.urlsafe())
+    return query.fetch_page(3, start_cursor=again), query.fetch(end_cursor=again)
+
+
+def _descendants() -> Any:
+    return [
+        Hooked.query(ancestor=_parent()).fetch(),
+        Hooked.query(Hooked.number > 3, ancestor=_parent()).fetch(),
+        Hooked.query(ancestor=_parent()).fetch(keys_only=True),
+        Hooked.query(ancestor=_parent()).order(-Hooked.number).get(),
+    ]
+
+
+QUERIES: dict[str, Callable[[], Any]] = {
+    "fetch": _every,
+    "limit and offset": lambda: [
+        _every(limit=limit, offset=offset) for limit in (None, 1, 4) for offset in (None, 2, COUNT)
+    ],
+    "iterator": _stepwise,
+    "iterator, asynchronously": lambda: _asynchronously().result(),
+    "kindless": lambda: ndb.Query(ancestor=_parent()).fetch(),
+    "polymodel": lambda: [Shape.query().order(Shape.number).fetch(), Circle.query().fetch()],
+    "several kinds at once": _several_kinds_at_once,
+    "in the context of the call": _in_the_context_of_the_call,
+    "equal keys and other values": _equal_keys_and_other_values,
+    "pages": _pages,
+    "page from a cursor of text": _page_from_a_cursor_of_text,
+    "page of keys": lambda: Item.query().order(Item.number).fetch_page(2, keys_only=True),
+    "page of nothing": lambda: Item.query(Item.number > 100).fetch_page(2),
+    "descendants": _descendants,
+    # Structured properties and Expandos outside projections.
+    "dotted": lambda: Dotted.query().order(Dotted.number).fetch(),
+    "expando": lambda: Loose.query(Loose.number == 2).fetch(),
+    "expando of names that the class has": lambda: Loose.query(Loose.number == 1).fetch(),
+}
+
+
+@pytest.mark.parametrize("ask", QUERIES.values(), ids=QUERIES)
+def test_queries(sides: Sides, ask: Callable[[], Any]) -> None:
+    sides.check(ask)
 
 
 class TestWaysToAsk:
@@ -58,13 +158,14 @@ class TestWaysToAsk:
             lambda query: query.fetch(read_consistency=ndb.EVENTUAL),
             lambda query: query.fetch(limit=0),
             lambda query: query.fetch(offset=COUNT + 1),
+            lambda _: ndb.gql(
+                "SELECT * FROM Item WHERE parity = :1 ORDER BY number", "odd"
+            ).fetch(),
+            lambda _: Item.query(default_options=_limited()).fetch(),
         ],
     )
     def test_of_one_query(self, loopback_sides: Sides, ask: Any) -> None:
         loopback_sides.check(lambda: ask(Item.query(ODD).order(-Item.number)))
-
-    def test_fetch(self, sides: Sides) -> None:
-        sides.check(lambda: Item.query().order(Item.number).fetch())
 
     @pytest.mark.parametrize("name", ["next", "has_next"])
     def test_fetch_where_a_method_is_replaced(
@@ -151,36 +252,6 @@ class TestWaysToAsk:
 
         loopback_sides.check(scenario)
 
-    def test_limit_and_offset(self, sides: Sides) -> None:
-        sides.check(
-            lambda: [
-                Item.query().order(Item.number).fetch(limit=limit, offset=offset)
-                for limit in (None, 1, 4)
-                for offset in (None, 2, COUNT)
-            ]
-        )
-
-    def test_iterator(self, sides: Sides) -> None:
-        def stepwise() -> Any:
-            iterator = Item.query().order(Item.number).iter()
-            seen: list[Any] = []
-            while iterator.has_next():
-                seen.append([iterator.probably_has_next(), next(iterator), iterator.cursor_after()])
-            return seen, iterator.probably_has_next()
-
-        sides.check(stepwise)
-
-    def test_iterator_asynchronously(self, sides: Sides) -> None:
-        @ndb.tasklet
-        def collected() -> Any:
-            iterator = Item.query().order(Item.number).iter()
-            seen = []
-            while (yield iterator.has_next_async()):
-                seen.append(iterator.next())
-            raise ndb.Return(seen)
-
-        sides.check(lambda: collected().result())
-
     @pytest.mark.parametrize("environment", [None, "named"])
     def test_count(
         self, sides: Sides, environment: str | None, monkeypatch: pytest.MonkeyPatch
@@ -198,19 +269,6 @@ class TestWaysToAsk:
 
         sides.check(counts)
 
-    def test_kindless(self, sides: Sides) -> None:
-        sides.check(lambda: ndb.Query(ancestor=_parent()).fetch())
-
-    def test_polymodel(self, sides: Sides) -> None:
-        sides.check(lambda: [Shape.query().order(Shape.number).fetch(), Circle.query().fetch()])
-
-    def test_several_kinds_at_once(self, sides: Sides) -> None:
-        def both() -> Any:
-            futures = [Item.query().order(Item.number).fetch_async(), Shape.query().fetch_async()]
-            return [future.result() for future in futures]
-
-        sides.check(both)
-
     def test_one_that_cannot_be_made(self, sides: Sides, monkeypatch: pytest.MonkeyPatch) -> None:
         """Ends its own query, wherever among the results it comes."""
         monkeypatch.delitem(model.Model._kind_map, "Circle")
@@ -225,67 +283,8 @@ class TestWaysToAsk:
 
         sides.check(scenario, lazy=None)
 
-    def test_in_the_context_of_the_call(self, sides: Sides) -> None:
-        """The models go into the cache of the context that was current then."""
-
-        def scenario() -> Any:
-            with ndb.get_context().new(cache_policy=None).use() as inner:
-                future = Item.query().order(Item.number).fetch_async()
-            found = future.result()
-            return found, [inner.cache.get(item.key) is item for item in found]
-
-        sides.check(scenario)
-
-    def test_gql(self, loopback_sides: Sides) -> None:
-        loopback_sides.check(
-            lambda: ndb.gql("SELECT * FROM Item WHERE parity = :1 ORDER BY number", "odd").fetch()
-        )
-
-    def test_default_options(self, loopback_sides: Sides) -> None:
-        def limited() -> Any:
-            options = ndb.QueryOptions(limit=2, use_cache=False)
-            return Item.query(default_options=options).fetch()
-
-        loopback_sides.check(limited)
-
-    def test_equal_keys_and_other_values(self, sides: Sides) -> None:
-        """A model that was changed and is in the context's cache stays as it is."""
-
-        def changed() -> Any:
-            first = ndb.Key(Item, 1).get()
-            first.text = "changed, not put"
-            return Item.query().order(Item.number).fetch(3)
-
-        sides.check(changed)
-
 
 class TestPages:
-    def test_all_pages(self, sides: Sides) -> None:
-        def pages() -> Any:
-            seen, cursor, more = [], None, True
-            while more:
-                query = Item.query().order(Item.number)
-                found, cursor, more = query.fetch_page(2, start_cursor=cursor)
-                seen.append([found, cursor, more])
-            return seen
-
-        sides.check(pages)
-
-    def test_from_a_cursor_of_text(self, sides: Sides) -> None:
-        def second_page() -> Any:
-            query = Item.query().order(Item.number)
-            _, cursor, _ = query.fetch_page(3)
-            again = ndb.Cursor(urlsafe=cursor.urlsafe())
-            return query.fetch_page(3, start_cursor=again), query.fetch(end_cursor=again)
-
-        sides.check(second_page)
-
-    def test_keys(self, sides: Sides) -> None:
-        sides.check(lambda: Item.query().order(Item.number).fetch_page(2, keys_only=True))
-
-    def test_of_nothing(self, sides: Sides) -> None:
-        sides.check(lambda: Item.query(Item.number > 100).fetch_page(2))
-
     def test_projection(self, sides: Sides) -> None:
         sides.check(
             lambda: Item.query(projection=["number"]).order(Item.number).fetch_page(2),
@@ -332,22 +331,13 @@ class TestFilters:
     def test_condition(self, loopback_sides: Sides, condition: Any) -> None:
         loopback_sides.check(lambda: Item.query(condition).fetch())
 
-    def test_keys(self, loopback_sides: Sides) -> None:
+    def test_keys_and_dotted_properties(self, loopback_sides: Sides) -> None:
         loopback_sides.check(
             lambda: [
                 Item.query(Item.key == ndb.Key(Item, 2)).fetch(),
                 Item.query(Item.key > ndb.Key(Item, 4)).fetch(),
                 Item.query(Item.reference == ndb.Key("Other", "name", "Child", 3)).fetch(),
-            ]
-        )
-
-    def test_ancestor(self, sides: Sides) -> None:
-        sides.check(
-            lambda: [
-                Hooked.query(ancestor=_parent()).fetch(),
-                Hooked.query(Hooked.number > 3, ancestor=_parent()).fetch(),
-                Hooked.query(ancestor=_parent()).fetch(keys_only=True),
-                Hooked.query(ancestor=_parent()).order(-Hooked.number).get(),
+                Dotted.query(Dotted.address.street == "2 Street").fetch(),
             ]
         )
 
@@ -355,29 +345,10 @@ class TestFilters:
     def test_order(self, loopback_sides: Sides, order: Any) -> None:
         loopback_sides.check(lambda: Item.query().order(Item.parity, order).fetch())
 
-    def test_of_dotted_properties(self, loopback_sides: Sides) -> None:
-        loopback_sides.check(lambda: Dotted.query(Dotted.address.street == "2 Street").fetch())
-
-
-class TestServerOperators:
-    def test_in(self, loopback_sides: Sides) -> None:
-        condition = Item.number.IN([1, 3, 5, 100], server_op=True)
+    @pytest.mark.parametrize(
+        "condition",
+        [Item.number.IN([1, 3, 5, 100], server_op=True), Item.number.NOT_IN([1, 3, 5])],
+        ids=repr,
+    )
+    def test_operators_of_servers(self, loopback_sides: Sides, condition: Any) -> None:
         loopback_sides.check(lambda: Item.query(condition).order(Item.number).fetch())
-
-    def test_not_in(self, loopback_sides: Sides) -> None:
-        loopback_sides.check(
-            lambda: Item.query(Item.number.NOT_IN([1, 3, 5])).order(Item.number).fetch()
-        )
-
-
-class TestFullResults:
-    """Structured properties and Expandos outside projections."""
-
-    def test_dotted(self, sides: Sides) -> None:
-        sides.check(lambda: Dotted.query().order(Dotted.number).fetch())
-
-    def test_expando(self, sides: Sides) -> None:
-        sides.check(lambda: Loose.query(Loose.number == 2).fetch())
-
-    def test_expando_of_names_that_the_class_has(self, sides: Sides) -> None:
-        sides.check(lambda: Loose.query(Loose.number == 1).fetch())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -26,14 +27,50 @@ from tests.patches.ndb.stored import (
 )
 
 
+def _one_key_many_times() -> Any:
+    found = ndb.get_multi(item_keys(1, 2, 1), use_cache=False)
+    return found, found[0] is found[2]
+
+
+def _constructed() -> Any:
+    """A constructor runs, and stored values replace those that it sets."""
+    found = ndb.Key(Constructed, 1).get()
+    return found, found.noted, found.made
+
+
+def _shapes() -> Any:
+    """An entity is an instance of the class that it was stored by."""
+    found = ndb.get_multi([ndb.Key(Shape, 1), ndb.Key(Shape, 2)])
+    assert [type(one) for one in found] == [Shape, Circle]
+    return found
+
+
+SEVERAL_KINDS = [(Item, 1), (Shape, 1), (Shape, 2), (Hooked, 1), (Item, 2)]
+READS: dict[str, Callable[[], Any]] = {
+    "get": lambda: ndb.Key(Item, 1).get(),
+    "get_by_id": lambda: Item.get_by_id(2),
+    "get_async": lambda: [f.result() for f in [key.get_async() for key in item_keys(*ALL)]],
+    "get_multi": lambda: ndb.get_multi(item_keys(*ALL)),
+    "get_multi_async": lambda: [
+        future.result() for future in ndb.get_multi_async(item_keys(3, 1, 2))
+    ],
+    "one key many times": _one_key_many_times,
+    "missing": lambda: ndb.Key(Item, MISSING).get(),
+    "some are missing": lambda: ndb.get_multi(item_keys(1, MISSING, 2, MISSING + 1, 3)),
+    "past the cache": lambda: ndb.get_multi(item_keys(1, 2), use_cache=False),
+    "eventual": lambda: ndb.get_multi(item_keys(1, 2), read_consistency=ndb.EVENTUAL),
+    "several kinds": lambda: ndb.get_multi([ndb.Key(*pair) for pair in SEVERAL_KINDS]),
+    "polymodel": _shapes,
+    "constructor": _constructed,
+}
+
+
 class TestLookups:
     """Reads by key."""
 
-    def test_get(self, sides: Sides) -> None:
-        sides.check(lambda: ndb.Key(Item, 1).get())
-
-    def test_get_by_id(self, sides: Sides) -> None:
-        sides.check(lambda: Item.get_by_id(2))
+    @pytest.mark.parametrize("read", READS.values(), ids=READS)
+    def test_reads(self, sides: Sides, read: Callable[[], Any]) -> None:
+        sides.check(read)
 
     def test_get_multi_async_of_which_some_are_cancelled(self, loopback_sides: Sides) -> None:
         def scenario() -> Any:
@@ -131,32 +168,6 @@ class TestLookups:
 
         loopback_sides.check(scenario, lazy=None)
 
-    def test_get_async(self, sides: Sides) -> None:
-        sides.check(lambda: [f.result() for f in [key.get_async() for key in item_keys(*ALL)]])
-
-    def test_get_multi(self, sides: Sides) -> None:
-        sides.check(lambda: ndb.get_multi(item_keys(*ALL)))
-
-    def test_get_multi_async(self, sides: Sides) -> None:
-        sides.check(lambda: [future.result() for future in ndb.get_multi_async(item_keys(3, 1, 2))])
-
-    def test_one_key_many_times(self, sides: Sides) -> None:
-        def same() -> Any:
-            found = ndb.get_multi(item_keys(1, 2, 1), use_cache=False)
-            return found, found[0] is found[2]
-
-        sides.check(same)
-
-    def test_missing(self, sides: Sides) -> None:
-        sides.check(lambda: ndb.Key(Item, MISSING).get())
-
-    def test_some_are_missing(self, sides: Sides) -> None:
-        sides.check(lambda: ndb.get_multi(item_keys(1, MISSING, 2, MISSING + 1, 3)))
-
-    @pytest.mark.parametrize("options", [{"use_cache": False}, {"read_consistency": ndb.EVENTUAL}])
-    def test_options(self, sides: Sides, options: dict[str, Any]) -> None:
-        sides.check(lambda: ndb.get_multi(item_keys(1, 2), **options))
-
     def test_get_or_insert_of_what_is_there(self, sides: Sides) -> None:
         def inserted() -> Any:
             first = Hooked.get_or_insert("a name", number=1)
@@ -164,29 +175,6 @@ class TestLookups:
             return first, Hooked.get_or_insert("a name", number=2)
 
         sides.check(inserted, lazy=None, writes=True)
-
-    def test_several_kinds(self, sides: Sides) -> None:
-        keys = [(Item, 1), (Shape, 1), (Shape, 2), (Hooked, 1), (Item, 2)]
-        sides.check(lambda: ndb.get_multi([ndb.Key(kind, number) for kind, number in keys]))
-
-    def test_polymodel(self, sides: Sides) -> None:
-        """An entity is an instance of the class that it was stored by."""
-
-        def shapes() -> Any:
-            found = ndb.get_multi([ndb.Key(Shape, 1), ndb.Key(Shape, 2)])
-            assert [type(one) for one in found] == [Shape, Circle]
-            return found
-
-        sides.check(shapes)
-
-    def test_constructor(self, sides: Sides) -> None:
-        """A constructor runs, and stored values replace those that it sets."""
-
-        def constructed() -> Any:
-            found = ndb.Key(Constructed, 1).get()
-            return found, found.noted, found.made
-
-        sides.check(constructed)
 
     def test_class_that_is_not_defined(self, sides: Sides) -> None:
         def unknown() -> Any:
