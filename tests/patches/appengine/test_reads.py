@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -12,7 +11,9 @@ from google.appengine.api import datastore, datastore_errors, datastore_types, u
 import lazyentity
 from lazyentity.codec.undecoded import UNDECODED
 from lazyentity.patches.appengine.entities import LazyEntity
+from tests.patches.appengine.services import lazily
 from tests.patches.appengine.sides import described
+from tests.support.concurrency import together
 
 pytestmark = pytest.mark.usefixtures("bed")
 
@@ -43,10 +44,6 @@ def stored(name: str = "one", **values: Any) -> Any:
     return datastore.Put(entity)
 
 
-def dict_of(entity: Any) -> Any:
-    return described(entity)
-
-
 READS: dict[str, Callable[[Any], Any]] = {
     "Get": lambda key: datastore.Get(key),
     "Get of several": lambda key: datastore.Get([key, datastore_types.Key.from_path("Kind", "no")]),
@@ -71,14 +68,11 @@ def test_gives_what_stock_gives(read: str) -> None:
     key = stored()
     stored("two", flag=False)
     expected = READS[read](key)
-    lazyentity.patch("appengine", strict=True)
-    try:
+    with lazily():
         found = READS[read](key)
         assert _is_lazy(found) == (read != "keys")
         assert described(found) == described(expected)
         assert found == expected
-    finally:
-        lazyentity.unpatch("appengine")
     assert not _is_lazy(READS[read](key))
 
 
@@ -127,15 +121,6 @@ def test_eager_is_of_the_time_of_sending() -> None:
         assert type(sent_outside.get_result()) is LazyEntity
 
 
-def test_eager_mode() -> None:
-    key = stored()
-    lazyentity.patch("appengine", strict=True, eager=True)
-    try:
-        assert type(datastore.Get(key)) is datastore.Entity
-    finally:
-        lazyentity.unpatch("appengine")
-
-
 @pytest.mark.usefixtures("patched")
 def test_replaced_conversion_stays_in_charge(monkeypatch: pytest.MonkeyPatch) -> None:
     key = stored()
@@ -147,17 +132,6 @@ def test_replaced_conversion_stays_in_charge(monkeypatch: pytest.MonkeyPatch) ->
 @pytest.mark.usefixtures("patched")
 def test_threads_get_the_same_values() -> None:
     entity = datastore.Get(stored())
-    found: list[Any] = []
-    start = threading.Barrier(4)
-
-    def read() -> None:
-        start.wait()
-        found.append([entity[name] for name in entity])
-
-    threads = [threading.Thread(target=read) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    found = together(4, lambda _: [entity[name] for name in entity])
     for values in zip(*found, strict=True):
         assert len({id(value) for value in values}) == 1

@@ -10,6 +10,7 @@ from google.appengine.ext import db
 import lazyentity
 from tests.patches.appengine.db.handmade import Animal, Cat, raw_entity
 from tests.patches.appengine.db.pairs import is_lazy, seen, snapshot, stock_model
+from tests.patches.appengine.services import lazily
 from tests.patches.models.cases import ON_ENTITIES
 from tests.support.concurrency import switching_often, together
 
@@ -17,26 +18,18 @@ from tests.support.concurrency import switching_often, together
 def test_patch_and_unpatch() -> None:
     """The methods that lazy models need stay, and do what stock's do for all others."""
     raw = raw_entity("Animal", legs=4)
-    standing = dict(vars(db.Model)), dict(vars(db.Expando))
     before = seen(lambda: Cat().unknown)
-    lazyentity.patch("appengine", strict=True)
-    try:
+    with lazily():
         lazy = db.model_from_protobuf(raw)
-    finally:
-        lazyentity.unpatch("appengine")
     assert is_lazy(lazy)
     assert not is_lazy(db.model_from_protobuf(raw))
-    for kind, methods in zip((db.Model, db.Expando), standing, strict=True):
-        changed = {name for name, value in vars(kind).items() if methods.get(name) is not value}
-        assert changed <= {"__getattr__"}
     assert seen(lambda: Cat().unknown) == before
     assert snapshot(lazy) == snapshot(stock_model(raw))
 
 
 def test_functions_on_entities_refuse_models() -> None:
     """They take the model's entity instead."""
-    lazyentity.patch("appengine", strict=True)
-    try:
+    with lazily():
         model = db.model_from_protobuf(raw_entity("Animal", legs=4))
         for function in ON_ENTITIES:
             with pytest.raises(TypeError, match="Animal"):
@@ -44,19 +37,14 @@ def test_functions_on_entities_refuse_models() -> None:
         assert lazyentity.decoded(model._entity) == ()
         assert model.legs == 4
         assert lazyentity.decoded(model._entity) == ("legs",)
-    finally:
-        lazyentity.unpatch("appengine")
 
 
 def test_threads() -> None:
     """All threads get the same object, and one that was assigned meanwhile stays."""
     values = {"tags": ["a", "b"], "class": ["Animal"]}
     for _ in range(20):
-        lazyentity.patch("appengine", strict=True)
-        try:
+        with lazily():
             model = db.model_from_protobuf(raw_entity("Tagged", **values))
-        finally:
-            lazyentity.unpatch("appengine")
         with switching_often():
             read = together(4, lambda _: model.tags)  # noqa: B023
         assert {id(tags) for tags in read} == {id(model.tags)}
@@ -69,11 +57,8 @@ class Tagged(db.Model):
 
 
 def test_a_pickle_of_a_lazy_model_is_loaded_as_stock() -> None:
-    lazyentity.patch("appengine", strict=True)
-    try:
+    with lazily():
         dumped = pickle.dumps(db.model_from_protobuf(raw_entity("Animal", legs=4)))
-    finally:
-        lazyentity.unpatch("appengine")
     loaded = pickle.loads(dumped)
     assert type(loaded.__dict__) is dict
     assert isinstance(loaded, Animal)

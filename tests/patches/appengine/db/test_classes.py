@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
 from typing import Any
 from unittest import mock
 
@@ -29,10 +28,9 @@ from tests.patches.appengine.db.pairs import (
 )
 
 
-@pytest.mark.parametrize("make", CLASSES.values(), ids=CLASSES.keys())
-def test_made_by_db(make: Callable[[], Any]) -> None:
+@pytest.mark.parametrize("kind", CLASSES.values(), ids=CLASSES)
+def test_made_by_db(kind: Any) -> None:
     """A class whose methods have a part in making models has them made by db."""
-    kind = make()
     values = dict.fromkeys(("name", "app", "key", "key_name", "parent", "self"), "n")
     raw = raw_entity(kind.kind(), **values)
     assert seen(lambda: lazy_model(raw)) == seen(lambda: stock_model(raw))
@@ -76,10 +74,10 @@ def test_a_method_that_wrapt_wraps(name: str) -> None:
     assert is_lazy(lazy_model(raw))
 
 
-@pytest.mark.parametrize("make", AT_ONCE.values(), ids=AT_ONCE.keys())
-def test_loaded_at_once(make: Callable[[], Any]) -> None:
+@pytest.mark.parametrize("kind", AT_ONCE.values(), ids=AT_ONCE)
+def test_loaded_at_once(kind: Any) -> None:
     """The value hides what the class has under the name of the attribute."""
-    raw = raw_entity(make().kind(), name="n")
+    raw = raw_entity(kind.kind(), name="n")
     pair = Pair.of(raw)
     assert is_lazy(pair.lazy)
     pair.both(lambda model: model._name)
