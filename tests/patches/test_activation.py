@@ -63,52 +63,31 @@ say(same=before == (list(warnings.filters), logging.root.level, list(logging.roo
         assert state["same"]
 
 
-_WITH_VERSION = """
-from google.cloud.datastore import version
-version.__version__ = {version!r}
-import lazyentity
-"""
+_CALLERS = {
+    "refused": ("from google.cloud.datastore import version; version.__version__ = '1.0'", ""),
+    "too late": ("", "from google.cloud.datastore.helpers import entity_from_protobuf\n"),
+}
 
 
-class TestWarningsPointAtTheCaller:
+@pytest.mark.parametrize("how", ["lazyentity.patch()", "import lazyentity.auto"])
+@pytest.mark.parametrize(("before", "imports"), _CALLERS.values(), ids=_CALLERS)
+def test_warnings_point_at_the_caller(before: str, imports: str, how: str, tmp_path: Path) -> None:
     """A warning names the line that called patch(), not one of lazyentity's own."""
-
-    @pytest.mark.parametrize("how", ["lazyentity.patch()", "import lazyentity.auto"])
-    def test_when_refused(self, how: str, tmp_path: Path) -> None:
-        caller = tmp_path / "caller.py"
-        caller.write_text(f"import lazyentity\ndef activate():\n    {how}\n")
-        state = ask(
-            _WITH_VERSION.format(version="1.0")
-            + """
-import caller
-with warnings.catch_warnings(record=True) as caught:
-    warnings.simplefilter("always")
-    caller.activate()
-say(places=[(one.filename, one.lineno) for one in caught])
-""",
-            **_with_path(tmp_path),
-        )
-        assert state["places"] == [[str(caller), 3]]
-
-    @pytest.mark.parametrize("how", ["lazyentity.patch()", "import lazyentity.auto"])
-    def test_when_too_late(self, how: str, tmp_path: Path) -> None:
-        caller = tmp_path / "caller.py"
-        caller.write_text(
-            "import lazyentity\n"
-            "from google.cloud.datastore.helpers import entity_from_protobuf\n"
-            f"def activate():\n    {how}\n"
-        )
-        state = ask(
-            """
+    caller = tmp_path / "caller.py"
+    source = f"import lazyentity\n{imports}def activate():\n    {how}\n"
+    caller.write_text(source)
+    state = ask(
+        f"""
+{before}
 import lazyentity, caller
 with warnings.catch_warnings(record=True) as caught:
     warnings.simplefilter("always")
     caller.activate()
 say(places=[(one.filename, one.lineno) for one in caught])
 """,
-            **_with_path(tmp_path),
-        )
-        assert state["places"] == [[str(caller), 4]]
+        **_with_path(tmp_path),
+    )
+    assert state["places"] == [[str(caller), source.count("\n")]]
 
 
 def _with_path(folder: Path) -> dict[str, str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 from importlib import metadata
 from pathlib import Path
@@ -11,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from lazyentity.cli import run
+from lazyentity.cli.run import BOOTSTRAP
 from lazyentity.patches.adapters.libraries import LIBRARIES
 from tests.support import forks
-from tests.support.subprocesses import clean_environment, last_line, options
+from tests.support.subprocesses import last_line, run
 
 _ADAPTED = {
     name.partition(".")[0] for each in LIBRARIES if each.distribution for name in each.modules
@@ -85,14 +84,7 @@ def _started(
         finished = forks.run("-c", program, PYTHONPATH=str(folder), **environment)
     else:
         (folder / "program.py").write_text(program)
-        finished = subprocess.run(
-            [sys.executable, *options("default"), *how, str(folder / "program.py")],
-            **{**clean_environment(**environment), "cwd": folder},
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=120,
-        )
+        finished = run(*how, str(folder / "program.py"), folder=folder, **environment)
     answer: dict[str, Any] = last_line(finished)
     assert answer["foreign"] == {name: ["application", True, name] for name in names}
     return answer
@@ -131,14 +123,7 @@ def test_wrapt_is_not_run(tmp_path: Path, make: Any) -> None:
     make(tmp_path, "wrapt").write_text("raise SystemExit('this was run')")
     program = f"{_AUTO}, lazyentity; lazyentity.patch(); assert lazyentity.patched() == ()"
     (tmp_path / "program.py").write_text(program)
-    finished = subprocess.run(
-        [sys.executable, *options("default"), "program.py"],
-        **{**clean_environment(), "cwd": tmp_path},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=120,
-    )
+    finished = run("program.py", folder=tmp_path)
     assert finished.returncode == 0, finished.stderr
     assert finished.stderr.count("RuntimeWarning") == 1
     assert "is not the library wrapt; rename it" in finished.stderr
@@ -156,7 +141,7 @@ def test_strictly(tmp_path: Path) -> None:
 @pytest.mark.parametrize("how", [(), ("-m", "lazyentity", "run")])
 def test_patched_before_the_program_starts(tmp_path: Path, how: tuple[str, ...]) -> None:
     """The program gets its own modules, although the libraries were imported before."""
-    environment: Any = {} if how else {"PYTHONPATH": run.BOOTSTRAP}
+    environment: Any = {} if how else {"PYTHONPATH": BOOTSTRAP}
     told = _started(tmp_path, "", *NAMES, how=how, **environment)
     assert not told["is_stock"]
 
@@ -171,7 +156,7 @@ assert wrapt.importer.ImportHookFinder is wrapt_parts.ImportHookFinder
 assert importlib.import_module("wrapt").__spec__.loader is not None
 import importlib.util; assert importlib.util.find_spec("wrapt").origin == wrapt.__file__
 """
-    told = _started(tmp_path, f"import importlib\n{start}", PYTHONPATH=run.BOOTSTRAP)
+    told = _started(tmp_path, f"import importlib\n{start}", PYTHONPATH=BOOTSTRAP)
     assert not told["is_stock"]
 
 
@@ -187,14 +172,8 @@ def test_switched_off(tmp_path: Path, start: str) -> None:
 
 def test_switched_off_imports_nothing() -> None:
     program = f"{_AUTO}, sys; print(sorted(name for name in sys.modules if 'lazyentity' in name))"
-    finished = subprocess.run(
-        [sys.executable, *options("default"), "-c", program],
-        **clean_environment(LAZYENTITY_DISABLE="1"),
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=120,
-    )
+    finished = run("-c", program, LAZYENTITY_DISABLE="1")
+    assert finished.returncode == 0, finished.stderr
     loaded = {
         "lazyentity",
         "lazyentity._environment",
@@ -211,14 +190,7 @@ def test_a_module_named_like_one_of_python(tmp_path: Path, name: str) -> None:
     """The program starts; one warning says that nothing is patched."""
     (tmp_path / f"{name}.py").write_text("MARK = 1")
     (tmp_path / "program.py").write_text(f"{_AUTO}, {name}; print({name}.MARK)")
-    finished = subprocess.run(
-        [sys.executable, *options("default"), "program.py"],
-        **{**clean_environment(), "cwd": tmp_path},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=120,
-    )
+    finished = run("program.py", folder=tmp_path)
     assert finished.returncode == 0, finished.stderr
     assert finished.stdout == "1\n"
     assert finished.stderr.count("RuntimeWarning") == 1
@@ -229,13 +201,6 @@ def test_commands(tmp_path: Path, command: str) -> None:
     """They import what they need from where it is installed, and not from the current folder."""
     for name in NAMES:
         (tmp_path / f"{name}.py").write_text("raise SystemExit('this was run')")
-    finished = subprocess.run(
-        [sys.executable, "-m", "lazyentity", command, "--help"],
-        **{**clean_environment(), "cwd": tmp_path},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=120,
-    )
+    finished = run("-m", "lazyentity", command, "--help", folder=tmp_path)
     assert finished.returncode == 0, finished.stderr
     assert "usage" in finished.stdout.lower()

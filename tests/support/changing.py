@@ -38,6 +38,24 @@ def acting(act: Callable[[], object]) -> datetime.datetime:
     return datetime.datetime(2024, 1, 2, tzinfo=ActingZone(act))
 
 
+def _swap(properties: Any) -> None:
+    del properties["p9"]
+    properties["later"] = 5
+
+
+CHANGES: dict[str, Callable[[Any], object]] = {
+    "adds": lambda properties: properties.update(later=5),
+    "deletes": lambda properties: properties.pop("p9"),
+    "swaps": _swap,
+    "assigns": lambda properties: properties.update(p2=20, p9=90),
+    "reads": lambda properties: [properties[name] for name in list(properties)],
+}
+"""Changes of a mapping that has the names p1, p2 and so on."""
+
+RESIZING = ("adds", "deletes")
+"""The changes that leave more or fewer names."""
+
+
 def rebuild(mapping: Any, *moved: str, made: Callable[[str], object] = str) -> None:
     """Leave the same names, in a key table in which they are elsewhere.
 

@@ -34,18 +34,19 @@ def options(warnings: str) -> list[str]:
 
 
 def run(
-    *arguments: str, warnings: str = "default", **environment: str
+    *arguments: str, warnings: str = "default", folder: Path | str = _ROOT, **environment: str
 ) -> subprocess.CompletedProcess[str]:
     """Run this interpreter; it may fail.
 
     Args:
         arguments: the interpreter's arguments.
         warnings: the interpreter's filter for warnings.
+        folder: the current one of the process.
         environment: further environment variables.
     """
     return subprocess.run(
         [sys.executable, *options(warnings), *arguments],
-        **clean_environment(**environment),
+        **{**clean_environment(**environment), "cwd": folder},
         capture_output=True,
         text=True,
         check=False,

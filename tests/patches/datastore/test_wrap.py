@@ -310,24 +310,21 @@ class TestQuery:
 class TestTogether:
     """wrap() with the other ways of choosing."""
 
-    def test_wrapped_while_patched(self, client: Client, stock_contents: Any) -> None:
+    @pytest.mark.parametrize("is_first", [True, False])
+    def test_wrapped_before_patching_or_after(
+        self, client: Client, stock_contents: Any, is_first: bool
+    ) -> None:
+        if is_first:
+            wrapped = lazyentity.wrap(client)
+            read(wrapped)
         lazyentity.patch()
-        wrapped = lazyentity.wrap(client)
-        assert read(wrapped) == {"classes": LAZY, "contents": stock_contents}
-        assert read(client) == {"classes": LAZY, "contents": stock_contents}
-        lazyentity.unpatch()
-        assert read(wrapped) == {"classes": LAZY, "contents": stock_contents}
-        assert read(client) == {"classes": STOCK, "contents": stock_contents}
-
-    def test_wrapped_before_patching(self, client: Client, stock_contents: Any) -> None:
-        wrapped = lazyentity.wrap(client)
-        read(wrapped)
-        lazyentity.patch()
+        if not is_first:
+            wrapped = lazyentity.wrap(client)
         for reader in (wrapped, client):
             assert read(reader) == {"classes": LAZY, "contents": stock_contents}
         lazyentity.unpatch()
-        assert read(wrapped)["classes"] == LAZY
-        assert read(client)["classes"] == STOCK
+        assert read(wrapped) == {"classes": LAZY, "contents": stock_contents}
+        assert read(client) == {"classes": STOCK, "contents": stock_contents}
 
     def test_eager_overrules(self, client: Client, query: Query, stock_contents: Any) -> None:
         wrapped = lazyentity.wrap(client)

@@ -157,45 +157,21 @@ class TestConversionWrappedAfterUs:
         assert len(calls) == 1
 
     @pytest.mark.parametrize("wrap", WRAPPERS)
-    def test_is_still_called_and_reads_stay_lazy(
+    def test_is_still_called_and_left_in_place(
         self, wrap: Wrapper, client: Client, stock_contents: Any, put_conversion: Put
     ) -> None:
-        _, calls = _patch_and_wrap(wrap, put_conversion)
-        result = read(client)
-        assert result["classes"] == ["LazyEntity"]
-        assert result["contents"] == stock_contents
-        assert calls
-
-    @pytest.mark.parametrize("wrap", WRAPPERS)
-    def test_is_left_in_place_and_ours_becomes_inert(
-        self, wrap: Wrapper, client: Client, stock_contents: Any, put_conversion: Put
-    ) -> None:
+        """Ours beneath it is inert without the patch, and lazy again after another patch()."""
         theirs, calls = _patch_and_wrap(wrap, put_conversion)
-        lazyentity.unpatch()
-
-        assert helpers.entity_from_protobuf is theirs
-        result = read(client)
-        assert result["contents"] == stock_contents
-        assert result["classes"] == ["Entity"]
-        assert calls
-
-    @pytest.mark.parametrize("wrap", WRAPPERS)
-    def test_patching_again_gives_lazy_reads_again(
-        self, wrap: Wrapper, client: Client, stock_contents: Any, put_conversion: Put
-    ) -> None:
-        theirs, _ = _patch_and_wrap(wrap, put_conversion)
-        for _ in range(2):
-            lazyentity.unpatch()
-            assert read(client)["classes"] == ["Entity"]
+        for is_patched in (True, False, True, False, True, False):
             with warnings.catch_warnings():
                 # That ours is beneath a wrapper which does not say so is not seen.
                 warnings.filterwarnings("ignore", "lazyentity: .* was replaced by")
-                lazyentity.patch()
-            result = read(client)
-            assert result["classes"] == ["LazyEntity"]
-            assert result["contents"] == stock_contents
-        lazyentity.unpatch()
-        assert helpers.entity_from_protobuf is theirs
+                (lazyentity.patch if is_patched else lazyentity.unpatch)()
+            assert helpers.entity_from_protobuf is theirs
+            kind = "LazyEntity" if is_patched else "Entity"
+            calls.clear()
+            assert read(client) == {"classes": [kind], "contents": stock_contents}
+            assert calls
 
     @pytest.mark.parametrize("wrap", NAMED)
     def test_patching_again_does_not_wrap_twice(self, wrap: Wrapper, put_conversion: Put) -> None:

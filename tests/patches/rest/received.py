@@ -82,7 +82,7 @@ _values = st.recursive(
     lambda inner: (
         _value(
             "arrayValue",
-            st.fixed_dictionaries({}, optional={"values": st.lists(inner, max_size=3)}),
+            _arrays(st.lists(inner, max_size=3)),
         )
         | _value("entityValue", _entities(inner))
     ),
