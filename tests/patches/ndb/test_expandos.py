@@ -66,7 +66,7 @@ class Constructing(ndb.Expando):
         self.made_by_constructor = 1
 
 
-class Holder(ndb.Model):
+class ExpandoHolder(ndb.Model):
     inside = ndb.StructuredProperty(Expanding)
     local = ndb.LocalStructuredProperty(Expanding)
     several = ndb.StructuredProperty(ndb.Expando, repeated=True)
@@ -256,7 +256,7 @@ def test_a_property_that_the_class_gets_later() -> None:
 
 def test_inside_of_other_models() -> None:
     inside = embedded(**PROPERTIES)
-    raw = entity_of("Holder", {"inside": inside, "several": [inside, embedded()]})
+    raw = entity_of("ExpandoHolder", {"inside": inside, "several": [inside, embedded()]})
     pair = Pair.of(raw)
     assert is_lazy(pair.lazy)
     pair.both(lambda entity: entity.inside.text)
