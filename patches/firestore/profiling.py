@@ -30,7 +30,7 @@ def count_document(response: DocumentResponse) -> EntityCounts | None:
     parts = response.name.split("/")
     call_site = data.call_site(data.site(), parts[-2] if len(parts) > 1 else None)
     call_site.has_no_options = True
-    if response._reader.is_stock:
+    if response.is_stock:
         call_site.count_eager(len(response.raw))
         return None
     return call_site.add(_names(response), None, len(response.raw))

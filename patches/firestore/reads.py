@@ -21,7 +21,6 @@ from lazyentity.patches.firestore.snapshots import snapshot_of
 from lazyentity.patches.firestore.sources import LOOKUP, QUERY, source_of
 from lazyentity.patches.firestore.transports import lazy_api
 from lazyentity.patches.upstream import is_upstream
-from lazyentity.readers import LAZY, STOCK
 
 register(DocumentSnapshot, operations)
 
@@ -34,7 +33,7 @@ def replace_api(original: property, is_active: Callable[[], bool]) -> property:
         api = original.__get__(client)
         if not (is_active() and CLIENT.is_upstream()):
             return api
-        return lazy_api(api, STOCK if CLIENT.patch.eager else LAZY)
+        return lazy_api(api, None)
 
     return property(_firestore_api)
 

@@ -15,7 +15,7 @@ from google.protobuf.timestamp_pb2 import Timestamp
 
 from lazyentity._backend import DocumentBytes, EntityReader
 from lazyentity.patches.api.proxies import MessageProxy
-from lazyentity.readers import LAZY
+from lazyentity.patches.firestore.seams import CLIENT
 
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
 
@@ -37,24 +37,31 @@ class DocumentResponse(MessageProxy, DocumentBytes):
 
     _read_time_number: ClassVar[int]
     _bare_type: ClassVar[Any]
-    _reader: EntityReader
-    """Chosen when the RPC was sent."""
+    _reader: EntityReader | None
+    """Chosen when the RPC was sent; None, if the mode of the patch decides."""
 
     deserialize: ClassVar[Callable[[bytes], Any]]
-    """A function of :meth:`deserializer`, for lazy snapshots."""
+    """A function of :meth:`deserializer`, without a reader."""
 
     def __init_subclass__(cls) -> None:
-        cls.deserialize = staticmethod(cls.deserializer(LAZY))
+        cls.deserialize = staticmethod(cls.deserializer(None))
+
+    @property
+    def is_stock(self) -> bool:
+        """Whether a stock snapshot is made of the document now."""
+        reader = self._reader
+        return CLIENT.patch.eager if reader is None else reader.is_stock
 
     @classmethod
-    def deserializer(cls, reader: EntityReader) -> Callable[[bytes], Any]:
+    def deserializer(cls, reader: EntityReader | None) -> Callable[[bytes], Any]:
         """Return a function that makes a response of the bytes that a server sent.
 
         Its result is the real message, if that has other parts. It raises
         ``google.protobuf.message.DecodeError`` if the bytes are malformed.
 
         Args:
-            reader: makes the snapshot of the document, a lazy or a stock one.
+            reader: makes the snapshot of the document, a lazy or a stock one; None for the mode that
+                the patch has by then.
         """
         of, number, bare, real = cls.of, cls._read_time_number, cls._bare_type, cls._real
 

@@ -255,7 +255,7 @@ def snapshot_of(
     snapshot._lazyentity_bytes, snapshot._lazyentity_source = response.raw, source
     if reference is not None:
         snapshot._reference = reference
-    if response._reader.is_stock:
+    if response.is_stock:
         for name in _PARTS:
             getattr(snapshot, name)
         del snapshot._lazyentity_bytes, snapshot._lazyentity_source

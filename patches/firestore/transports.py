@@ -48,11 +48,11 @@ class _LazyStubs:
     """The stubs that a lazy transport has in place of the client's.
 
     Attributes:
-        _reader: makes the snapshots of the documents that arrive.
+        _reader: makes the snapshots of the documents that arrive; None for the mode of the patch.
         _stubs: upstream's cache; its wrapped methods are keyed by the very stub.
     """
 
-    _reader: EntityReader
+    _reader: EntityReader | None
     _stubs: dict[str, Any]
 
     def _read_stub(self, name: str) -> Any:
@@ -108,7 +108,7 @@ _LAZY_TYPES: dict[type, Any] = {
 _LAZY_APIS = "_lazyentity_apis"
 
 
-def lazy_api(api: Any, reader: EntityReader) -> Any:
+def lazy_api(api: Any, reader: EntityReader | None) -> Any:
     """Return the lazy counterpart of a client's API object, for an RPC that is sent now.
 
     Only the API objects that a client makes for itself have one, the same one each time for a
@@ -117,7 +117,8 @@ def lazy_api(api: Any, reader: EntityReader) -> Any:
 
     Args:
         api: of a blocking or an asyncio client; stock, or a lazy one.
-        reader: makes the snapshots, unless the RPC is sent inside ``eager()``.
+        reader: makes the snapshots, unless the RPC is sent inside ``eager()``; None for the mode
+            that the patch has when a snapshot is made.
     """
     if type(api) not in (FirestoreClient, FirestoreAsyncClient):
         return api
@@ -146,7 +147,7 @@ def _reads_as_known(transport: Any) -> bool:
     )
 
 
-def _made(api: Any, lazy_type: Any, reader: EntityReader) -> Any:
+def _made(api: Any, lazy_type: Any, reader: EntityReader | None) -> Any:
     transport = lazy_type.__new__(lazy_type)
     # Not by the constructor: that of asyncio would add the client's interceptor to the channel
     # once more.

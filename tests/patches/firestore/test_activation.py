@@ -193,6 +193,21 @@ def test_reads_inside_and_outside_of_eager(kind: type[Any], make_side: Make) -> 
 
 
 @pytest.mark.parametrize("kind", KINDS)
+def test_results_received_before_the_mode_changes(kind: type[Any], make_side: Make) -> None:
+    """``patch()`` sets the mode of the documents that are not read yet, too."""
+    side = make_side(kind)
+    patch()
+    stream = side.client.collection("things").stream()
+
+    def following() -> Any:
+        return next(stream) if kind is firestore.Client else side.run(anext(stream))
+
+    for eager in (False, True, False):
+        lazyentity.patch("firestore", eager=eager)
+        assert is_lazy(following()) is not eager
+
+
+@pytest.mark.parametrize("kind", KINDS)
 def test_eager_by_the_environment(
     kind: type[Any], monkeypatch: pytest.MonkeyPatch, make_side: Make
 ) -> None:
