@@ -70,7 +70,7 @@ GROUPS := test
 TESTS = tests/patches/$(subst -,_,$(CLIENT)) tests/patches/clients
 else ifeq ($(WHAT),pytest)
 #:   pytest      those of `make test`, without ruff and mypy
-TESTS = -n $(WORKERS) --dist loadfile
+TESTS = -n $(WORKERS) --dist worksteal
 else ifeq ($(WHAT),upstream)
 #:   upstream    the unit tests of the clients themselves, under the patch
 TESTS = -m upstream tests/upstream $(shell grep -l mark.upstream tests/patches/*/test_own_tests.py)
