@@ -6,6 +6,7 @@ import copy
 import pickle
 import re
 from collections.abc import Callable, Mapping
+from itertools import product
 from typing import Any
 
 import pytest
@@ -46,17 +47,16 @@ def assert_consumed_alike(consume: Consumer, lazy: LazyEntity, raw: bytes) -> No
 def comparison_of(consumers: dict[str, Consumer]) -> Any:
     """Return the test of each consumer with each sample, read before or not."""
 
-    @pytest.mark.parametrize("raw", SAMPLES.values(), ids=SAMPLES.keys())
     @pytest.mark.parametrize("consume", consumers.values(), ids=consumers.keys())
-    def test_same_result(lazy_type: type[LazyEntity], consume: Consumer, raw: bytes) -> None:
+    def test_same_result(lazy_type: type[LazyEntity], consume: Consumer) -> None:
         """Result or exception, and the entity afterwards, are stock's after any earlier reads."""
-        for before, read in READ_BEFORE.items():
+        for (sample, raw), (before, read) in product(SAMPLES.items(), READ_BEFORE.items()):
             lazy = lazy_type.from_bytes(raw)
             read(lazy)
             try:
                 assert_consumed_alike(consume, lazy, raw)
             except Exception as error:
-                error.add_note(before)
+                error.add_note(f"{sample}, {before}")
                 raise
 
     return test_same_result

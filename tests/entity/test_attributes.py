@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import itertools
 from collections.abc import Callable, Hashable
 from typing import Any, Protocol, runtime_checkable
 
@@ -70,18 +71,23 @@ AFTER: dict[str, Callable[[Any, str], Any]] = {
 }
 
 
-@pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("before", BEFORE.values(), ids=BEFORE.keys())
+def _after_each(
+    make: Callable[[bytes], Any], steps: Callable[[Any, str, Callable[[Any, str], object]], Any]
+) -> dict[tuple[str, str], Any]:
+    """Take steps with each attribute of a new entity, after each use of it."""
+    return {
+        (name, used): steps(make(PLAIN), name, before)
+        for name, (used, before) in itertools.product(NAMES, BEFORE.items())
+    }
+
+
 @pytest.mark.parametrize("after", AFTER.values(), ids=AFTER.keys())
 def test_deleted_attributes_stay_deleted(
-    lazy_type: type[LazyEntity],
-    name: str,
-    before: Callable[[Any, str], object],
-    after: Callable[[Any, str], Any],
+    lazy_type: type[LazyEntity], after: Callable[[Any, str], Any]
 ) -> None:
     """A deleted attribute is neither read from the bytes again nor written as it was received."""
 
-    def steps(entity: Any) -> Any:
+    def steps(entity: Any, name: str, before: Callable[[Any, str], object]) -> Any:
         before(entity, name)
         outcome(delattr, entity, name)
         result = outcome(after, entity, name)
@@ -91,7 +97,7 @@ def test_deleted_attributes_stay_deleted(
         setattr(entity, name, getattr(stock_entity(PLAIN), name))
         return result, getattr(entity, name)
 
-    assert steps(lazy_type.from_bytes(PLAIN)) == steps(stock_entity(PLAIN))
+    assert _after_each(lazy_type.from_bytes, steps) == _after_each(stock_entity, steps)
 
 
 IN_THE_DICTIONARY: dict[str, Callable[[Any, str], object]] = {
@@ -107,27 +113,23 @@ IN_THE_DICTIONARY: dict[str, Callable[[Any, str], object]] = {
 }
 
 
-@pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("before", BEFORE.values(), ids=BEFORE.keys())
 @pytest.mark.parametrize("delete", IN_THE_DICTIONARY.values(), ids=IN_THE_DICTIONARY.keys())
 @pytest.mark.parametrize("after", AFTER.values(), ids=AFTER.keys())
 def test_deleted_in_the_dictionary(
     lazy_type: type[LazyEntity],
-    name: str,
-    before: Callable[[Any, str], object],
     delete: Callable[[Any, str], object],
     after: Callable[[Any, str], Any],
 ) -> None:
     """An attribute that is taken out of vars(entity) is gone, as a deleted one is."""
 
-    def steps(entity: Any) -> Any:
+    def steps(entity: Any, name: str, before: Callable[[Any, str], object]) -> Any:
         before(entity, name)
         deleted = outcome(delete, entity, name)
         result = outcome(after, entity, name)
         result = result.kind if isinstance(result, Raised) else result
         return deleted, result, sorted(vars(entity)), [hasattr(entity, each) for each in NAMES]
 
-    assert steps(lazy_type.from_bytes(PLAIN)) == steps(stock_entity(PLAIN))
+    assert _after_each(lazy_type.from_bytes, steps) == _after_each(stock_entity, steps)
 
 
 def test_the_dictionary_leaves_the_fast_way(lazy_type: type[LazyEntity]) -> None:
