@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from tests.bulk.refreshing import entities_in
 from tests.bulk.services import RecordingService, Served, connected, served
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def running() -> Iterator[Served]:
     with served() as made:
         yield made
@@ -29,11 +30,9 @@ def service(running: Served) -> RecordingService:
 
 
 @pytest.fixture
-def client(
-    running: Served, service: RecordingService, request: pytest.FixtureRequest
-) -> Iterator[datastore.Client]:
+def client(running: Served, service: RecordingService) -> Iterator[datastore.Client]:
     """A stock client over gRPC, in a namespace of the test's own."""
-    with connected(running, namespace=request.node.name[:100]) as made:
+    with connected(running, namespace=uuid.uuid4().hex) as made:
         yield made
 
 
@@ -45,7 +44,7 @@ def any_client(
     request: pytest.FixtureRequest,
 ) -> Iterator[datastore.Client]:
     """A client of each kind over each transport, in a namespace of the test's own."""
-    with connected(running, transport, namespace=request.node.name[:100]) as stock:
+    with connected(running, transport, namespace=uuid.uuid4().hex) as stock:
         if request.param == "wrap":
             yield lazyentity.wrap(stock)
             return
