@@ -202,7 +202,7 @@ def test_old_references_are_served_or_named() -> None:
 
 def test_functions_taken_before_are_served_or_named() -> None:
     """As a name, a class attribute, a default argument and in a partial; methods when bound."""
-    served, warned = subprocesses.answer("-m", "tests.adapters.taken_program", warnings="ignore")
+    served, warned = answer("-m", "tests.adapters.taken_program", warnings="ignore")
     assert served["TypeAdapter.dump_json"] == dict.fromkeys(served["orjson.dumps"], True)
     texts = "\n".join(warned)
     for name, ways in served.items():

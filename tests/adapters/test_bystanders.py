@@ -20,8 +20,8 @@ from lazyentity._mode import is_eager
 from lazyentity.patches import adapters
 from lazyentity.search import decode_in_place, decoded_in_place
 from tests.support.concurrency import switching_often, together
+from tests.support.forks import answer
 from tests.support.strategies.samples import PLAIN, RICH, serialise
-from tests.support.subprocesses import answer
 
 pydantic = pytest.importorskip("pydantic")
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from lazyentity._inplace import SLOTS
-from tests.support.subprocesses import answer
+from tests.support.forks import answer
 
 
 def _compared(*arguments: str) -> tuple[list[str], list[str]]:
-    program = ("-W", "ignore", "-m", "tests.adapters.coming_program", *arguments)
+    program = ("-m", "tests.adapters.coming_program", *arguments)
     names, different = answer(*program, warnings="ignore")
     return names, different
 
@@ -28,7 +28,7 @@ def test_hooks_that_fail(call: str) -> None:
     library = call.partition(".")[0]
     pytest.importorskip(library)
     program = _FAILING.format(library=library, call=call)
-    assert answer("-W", "ignore", "-c", program, warnings="ignore") == "KeyError"
+    assert answer("-c", program, warnings="ignore") == "KeyError"
 
 
 _FAILING = """

@@ -9,8 +9,8 @@ import pytest
 
 from lazyentity import LazyEntity
 from tests.adapters.uses import installed
+from tests.support.forks import answer
 from tests.support.strategies.samples import PLAIN
-from tests.support.subprocesses import answer
 
 pydantic = pytest.importorskip("pydantic")
 
@@ -74,7 +74,7 @@ def test_only_annotated_arguments_are_looked_into() -> None:
 def test_nothing_is_looked_into_without_an_entity() -> None:
     """In a process of its own: others may hold undecoded entities."""
     pytest.importorskip("polars")
-    assert answer("-W", "ignore", "-c", _WITHOUT) == [0, True]
+    assert answer("-c", _WITHOUT, warnings="ignore") == [0, True]
 
 
 _WITHOUT = """

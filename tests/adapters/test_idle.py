@@ -20,8 +20,8 @@ from lazyentity.codec.describing import module_of
 from lazyentity.patches import adapters
 from lazyentity.patches.adapters import cores
 from tests.adapters.uses import installed
+from tests.support.forks import answer
 from tests.support.strategies.samples import PLAIN
-from tests.support.subprocesses import answer
 
 native = pytest.mark.skipif(not SLOTS, reason="the pure backend looks at each call in Python")
 
@@ -127,7 +127,7 @@ def test_objects_with_attributes() -> None:
     assert Row.model_validate(held).number == 1
     if not _HAS_CHECK:
         # In a process of its own: others may hold undecoded entities.
-        assert answer("-W", "ignore", "-c", _ATTRIBUTES) == []
+        assert answer("-c", _ATTRIBUTES, warnings="ignore") == []
         kept = LazyEntity.from_bytes(PLAIN)
         Row.model_validate(held)
         assert _modules_that_run(lambda: Row.model_validate(held)) == []
@@ -173,7 +173,7 @@ with installed():
 @native
 def test_models_are_dumped_without_a_look() -> None:
     """A field of a scalar type leads to no entity while none is alive, whatever its value is."""
-    assert answer("-W", "ignore", "-c", _DUMP) == []
+    assert answer("-c", _DUMP, warnings="ignore") == []
 
 
 @native

@@ -18,8 +18,8 @@ from lazyentity._mode import is_eager
 from lazyentity.patches import adapters
 from tests.adapters.uses import TABULAR, installed
 from tests.entity.consumption import assert_consumed_alike
+from tests.support.forks import answer
 from tests.support.strategies.samples import PLAIN
-from tests.support.subprocesses import answer
 
 BY_ATTRIBUTES = ConfigDict(from_attributes=True)
 ASSIGNED = ConfigDict(validate_assignment=True)

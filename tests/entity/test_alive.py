@@ -13,8 +13,8 @@ from lazyentity import LazyEntity, _alive
 from lazyentity.codec.undecoded import Template, undecoded_template
 from tests.conftest import INSTALLED
 from tests.support.concurrency import together
+from tests.support.forks import answer
 from tests.support.strategies.samples import RICH, serialise
-from tests.support.subprocesses import answer
 
 THREADS = 4
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from lazyentity.bench.server.process import LoopbackServer
-from tests.support.subprocesses import answer
+from tests.support.forks import answer
 
 _TRACED = """
 import json

@@ -24,6 +24,8 @@ SECONDS = 120
 REQUIRED = (
     "aiohttp",
     "google.auth.transport.requests",
+    # The client's API. Patches wait for the client, and change this when it was imported.
+    "google.cloud.datastore_v1",
     "google.longrunning.operations_grpc_pb2",
     "google.protobuf.json_format",
     "google.protobuf.wrappers_pb2",

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.patches.conftest import Ports
-from tests.support.subprocesses import answer
+from tests.support.forks import answer
 
 _USE = """
 import json, warnings

@@ -18,7 +18,7 @@ from tests.bulk.services import Served, connected, served, stored
 from tests.patches.datastore.activations import LAZILY, Activate
 from tests.patches.datastore.test_query_requests import _recorded
 from tests.support import clients
-from tests.support.subprocesses import answer
+from tests.support.forks import answer
 
 Client = datastore.Client
 
