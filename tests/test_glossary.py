@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from pathlib import Path
 
@@ -40,6 +41,7 @@ GLOSSARY = {
 """The patterns of the old words, by the words in place of them."""
 
 
+@functools.cache
 def _texts() -> dict[str, str]:
     return {
         str(path.relative_to(ROOT)): path.read_text(encoding="utf-8")
