@@ -12,8 +12,9 @@ backend. Python, requirements and backend are not combined in all ways:
 - The current and the newest Python have the newest requirements and the native backend.
 - The oldest Python has the lowest requirements. Unless it is the current one, it has the newest
   ones, too, for the tests of libraries, with adapters or without, which the lowest ones leave out.
-- Tests of a client run with its lowest supported version on the oldest Python, and with one between
-  that and the newest on the current Python, there on the native backend.
+- Tests of a client run with its lowest supported version on the oldest Python, in one environment
+  for all clients that install side by side. They run with one between that and the newest on the
+  current Python, there on the native backend.
 - On :data:`PURE_PYTHON` the backend is the pure one, but for the tests of native implementations.
 - Any other Python has the tests of the libraries alone, with each backend in turn. One that is not
   found is named in the end.
@@ -62,7 +63,9 @@ DURATIONS = ("--durations=15", "--durations-min=1")
 WITHOUT_BENCHMARKS = "--ignore-glob=tests/patches/*/test_benchmark.py"
 # One Python is enough for the project's own server, benchmarks and tools, and for texts: README,
 # documentation and the imports in the sources.
-ON_TEXTS = ("test_readme.py", "test_imports_between_rooms.py", "test_sizes.py")
+ON_TEXTS = tuple(
+    f"test_{name}.py" for name in ("glossary", "imports_between_rooms", "readme", "sizes", "texts")
+)
 ON_OTHER_REQUIREMENTS = (
     WITHOUT_BENCHMARKS,
     *(f"--ignore=tests/{path}" for path in ("server", "bench", "docs", "tools", *ON_TEXTS)),
@@ -70,7 +73,7 @@ ON_OTHER_REQUIREMENTS = (
 # These depend on the clients' versions, which are the same as in `make test` on every Python.
 ON_ANOTHER_PYTHON = (
     *ON_OTHER_REQUIREMENTS,
-    *(f"--ignore=tests/{path}" for path in ("integration", "versions")),
+    *(f"--ignore=tests/{path}" for path in ("integration", "packaging/test_types.py", "versions")),
 )
 OF_EVERY_CLIENT = "tests/patches/clients"
 # The lowest requirements are without the groups that these need.
@@ -308,23 +311,27 @@ def python_steps(pythons: Mapping[str, Interpreter]) -> list[Step]:
 def client_steps(pythons: Mapping[str, Interpreter]) -> Iterator[Step]:
     """Yield the tests of each client with other versions, and in its own environment."""
     oldest, for_pure = pythons.get(OLDEST, HERE), pythons.get(PURE_PYTHON, HERE)
-    # Without the consumers: one of them needs the newest google-cloud-datastore.
-    together = {
-        "EXTRAS": ",".join(["bench", *(extra for extra in extras() if extra not in apart())]),
-        "GROUPS": "test,adapters",
-    }
+    together = [name for name in extras() if name not in apart()]
+    yield oldest.tests(
+        "the clients, the lowest versions",
+        *(f"tests/patches/{package_of(name)}" for name in together),
+        *(OF_EVERY_CLIENT, WITHOUT_BENCHMARKS, LOOPBACK_ONCE),
+        # The others have the versions of `make test`.
+        *(f"{OF_CLIENT}={name}" for name in together),
+        venv="lowest-clients",
+        EXTRAS=",".join(["bench", *together]),
+        # Without the consumers: one of them needs the newest google-cloud-datastore.
+        GROUPS="test,adapters",
+        REQUIRE=" ".join(requirement for name in together for requirement in lowest(name)),
+    )
     for client in clients():
         name = client.name
         tests = f"tests/patches/{package_of(name)}", OF_EVERY_CLIENT, WITHOUT_BENCHMARKS
         without_own_tests = *tests, f"--ignore={tests[0]}/test_own_tests.py", *NATIVE_IN_TURN
         alone = {"EXTRAS": "bench" if name == REQUIRED else f"bench,{name}", "GROUPS": "test"}
-        if name != REQUIRED:
-            least = {"venv": f"lowest-{name}", "REQUIRE": " ".join(lowest(name))}
-            least |= alone if client.own_environment else together
-            # The others have the versions of `make test`.
-            others = () if client.own_environment else (OF_CLIENT, name)
-            title = f"{name}, the lowest version"
-            yield oldest.tests(title, *tests, LOOPBACK_ONCE, *others, **least)
+        if client.own_environment:
+            least = {"venv": f"lowest-{name}", "REQUIRE": " ".join(lowest(name)), **alone}
+            yield oldest.tests(f"{name}, the lowest version", *tests, LOOPBACK_ONCE, **least)
         if client.between:
             between = {"venv": f"between-{name}", **alone}
             between["REQUIRE"] = f"{client.distribution}=={client.between}"

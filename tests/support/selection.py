@@ -14,8 +14,8 @@ A test over the sockets of a loopback server takes servers, transports and ways 
 After the first pass, ``--loopback-once`` runs it with one of these, and the next test with the next
 ones. On further Pythons, ``--without-loopback`` leaves such tests out.
 
-Where one client has another version than before, ``--of-client`` leaves the others out of the tests
-of each client in turn.
+Where some clients have other versions than before, ``--of-client`` leaves the others out of the
+tests of each client in turn.
 """
 
 from __future__ import annotations
@@ -82,7 +82,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="leave out the tests over a loopback server, which another Python runs",
     )
-    parser.addoption(OF_CLIENT, help="run of the tests of each client in turn those of this one")
+    parser.addoption(
+        OF_CLIENT,
+        action="append",
+        help="run of the tests of each client in turn those of this one; may be given again",
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -124,8 +128,8 @@ def _reason(item: pytest.Item, config: pytest.Config) -> str | None:
         return f"of the {in_turn} implementation, of each in turn"
     if config.getoption(WITHOUT_LOOPBACK) and _is_over_loopback(item):
         return "over a loopback server"
-    client = _client_in_turn(item)
-    if client is not None and config.getoption(OF_CLIENT) not in (None, client):
+    client, clients = _client_in_turn(item), config.getoption(OF_CLIENT)
+    if client is not None and clients and client not in clients:
         return "of another client, of each in turn"
     either = _either(item, in_turn)
     if config.getoption(AFTER_NATIVE) and either is not None:
