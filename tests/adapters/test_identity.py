@@ -30,7 +30,7 @@ WITH_VECTORCALL = ("cython_function_or_method", "nb_func", "nb_method")
 _BY_PROXY = ("instancemethod",) if SLOTS else ("instancemethod", *WITH_VECTORCALL)
 
 
-def _seams() -> Iterator[Any]:
+def _seams() -> Iterator[Seam]:
     for library in LIBRARIES:
         if library.adapter is None:
             continue
@@ -40,8 +40,10 @@ def _seams() -> Iterator[Any]:
         except ImportError:
             continue
         adapter = importlib.import_module(f"{adapters.__name__}.{library.adapter}")
-        for seam in adapter.SEAMS:
-            yield pytest.param(seam, id=str(seam))
+        yield from adapter.SEAMS
+
+
+SEAMS = {str(seam): seam for seam in _seams()}
 
 
 def _visible(seam: Seam) -> dict[str, Any]:
@@ -78,18 +80,33 @@ def _visible(seam: Seam) -> dict[str, Any]:
     }
 
 
-@pytest.mark.parametrize("seam", list(_seams()))
-def test_of_each_callable(seam: Seam) -> None:
+States = list[dict[str, dict[str, Any]]]
+
+
+@pytest.fixture(scope="module")
+def states() -> States:
+    """What others can see of each callable before, while and after libraries are adapted."""
+
+    def visible() -> dict[str, dict[str, Any]]:
+        return {name: _visible(seam) for name, seam in SEAMS.items()}
+
     adapters.remove()
-    stock = _visible(seam)
+    before = visible()
     with installed():
-        adapted = _visible(seam)
-    assert _visible(seam) == stock
+        adapted = visible()
+    return [before, adapted, visible()]
+
+
+@pytest.mark.parametrize("name", SEAMS)
+def test_of_each_callable(name: str, states: States) -> None:
+    seam = SEAMS[name]
+    stock, adapted, after = (dict(state[name]) for state in states)
+    assert after == stock
     own = stock["type of the function"]
     if own.__name__ in _BY_PROXY:
         # Everything but type() says what it said.
-        for name in ("type", "type of the function", "ismethoddescriptor", "isroutine"):
-            del stock[name], adapted[name]
+        for each in ("type", "type of the function", "ismethoddescriptor", "isroutine"):
+            del stock[each], adapted[each]
     elif seam.path == "ModelMetaclass.__instancecheck__" and own is not types.FunctionType:
         # That of Python's own type, which must not change: the metaclass gets a method of its own.
         assert adapted["holder"] == stock["holder"]
@@ -97,7 +114,7 @@ def test_of_each_callable(seam: Seam) -> None:
     elif not SLOTS and own in (types.BuiltinFunctionType, types.MethodDescriptorType):
         # The pure backend has functions of Python's.
         same = ("holder", "__name__", "__doc__", "type of the holder", "attributes of the holder")
-        assert {name: stock[name] for name in same} == {name: adapted[name] for name in same}
+        assert {each: stock[each] for each in same} == {each: adapted[each] for each in same}
         return
     elif own is type:
         # A name inside of pydantic, on the pure backend.

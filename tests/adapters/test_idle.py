@@ -27,7 +27,8 @@ native = pytest.mark.skipif(not SLOTS, reason="the pure backend looks at each ca
 
 
 @pytest.fixture(autouse=True)
-def _adapters() -> Iterator[None]:
+def _adapters(only_new_objects: None) -> Iterator[None]:
+    """Each test collects garbage."""
     with installed():
         yield
 

@@ -23,7 +23,8 @@ ROWS = [{"id": 1, "name": "name"}, {"id": 2, "name": "other"}]
 
 
 @pytest.fixture(autouse=True)
-def _adapters() -> Iterator[None]:
+def _adapters(only_new_objects: None) -> Iterator[None]:
+    """Each test collects garbage."""
     with installed():
         yield
 

@@ -22,7 +22,8 @@ pydantic: Any = pytest.importorskip("pydantic")
 
 
 @pytest.fixture(autouse=True)
-def _adapted() -> Iterator[None]:
+def _adapted(only_new_objects: None) -> Iterator[None]:
+    """Each test collects garbage."""
     with installed():
         yield
 
