@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -29,6 +30,7 @@ class Split:
     results: list[list[tuple[bytes, bytes]]]
 
 
+@functools.cache
 def _result_type(module: Any) -> Any:
     # Types of one's own, as the patch has.
     entity_type = type("Entity", (module.EntityBytes,), {"__slots__": ()})
