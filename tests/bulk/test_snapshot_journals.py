@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
+import signal
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ import pytest
 
 from lazyentity.snapshot import Snapshot, SnapshotError
 from tests.bulk.refreshing import COUNT, entities_in, states
+from tests.support import forks
 
 pytestmark = pytest.mark.any_backend
 
@@ -29,7 +29,8 @@ def _killed_during_an_iteration(path: Path) -> None:
         "for state in 'newer', 'newest': saved.refresh(entities_in(state))\n"
         "os.kill(os.getpid(), signal.SIGKILL)\n"
     )
-    subprocess.run([sys.executable, "-W", "ignore", "-c", program, path], check=False)
+    killed = forks.run("-c", program, str(path), warnings="ignore")
+    assert killed.returncode == -signal.SIGKILL
     assert Path(f"{path}-wal").stat().st_size
 
 

@@ -126,7 +126,8 @@ def no_damage(path: Path) -> None:
 
 
 def _run(program: str, path: Path) -> None:
-    subprocess.run([sys.executable, "-W", "ignore", "-c", program, path], check=True)
+    finished = forks.run("-c", program, str(path), warnings="ignore")
+    assert finished.returncode == 0, finished.stderr
 
 
 def test_an_iteration_goes_on_in_the_old_state(path: Path) -> None:
@@ -235,7 +236,7 @@ def test_a_replacement_that_was_killed(path: Path) -> None:
         "    os.kill(os.getpid(), signal.SIGKILL)\n"
         "Snapshot(sys.argv[1]).refresh(given(), replace=True)\n"
     )
-    killed = subprocess.run([sys.executable, "-W", "ignore", "-c", program, path], check=False)
+    killed = forks.run("-c", program, str(path), warnings="ignore")
     assert killed.returncode == -signal.SIGKILL
     (left,) = beside(path)
     saved = Snapshot(path)
