@@ -79,7 +79,7 @@ class Emulator:
 
     def put(self, path: str, fields: dict[str, Any]) -> None:
         """Store a document."""
-        self._client.document(path).set(fields)
+        self._client.document(path).set({**fields})
 
     def close(self) -> None:
         """Close the client."""

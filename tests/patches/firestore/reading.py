@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import functools
 import inspect
 import math
 import warnings
@@ -16,6 +17,7 @@ from google.cloud.firestore_v1.base_vector_query import DistanceMeasure
 from google.cloud.firestore_v1.query_profile import ExplainOptions
 
 from tests.patches.firestore.describing import outcome
+from tests.patches.firestore.server import Fields
 
 WHEN = datetime.datetime(2024, 1, 2, 3, 4, 5, 678_901, tzinfo=datetime.timezone.utc)
 
@@ -35,25 +37,35 @@ class Server(Protocol):
     def put(self, path: str, fields: dict[str, Any]) -> None: ...
 
 
+@functools.cache
+def _documents() -> dict[str, Fields]:
+    """Return twelve documents with values of all types, and some below one of them, by path."""
+    documents = {
+        f"things/{number:02}": Fields(
+            {
+                "number": number,
+                "half": number / 2,
+                "text": f"text {number}",
+                "when": WHEN,
+                "bytes": b"\0\xff",
+                "none": None,
+                "flag": number % 2 == 0,
+                "point": firestore.GeoPoint(1.5, -2.5),
+                "list": [1, "a", {"deep": [None]}],
+                "map": {"a": {"b": number}, "empty": {}},
+                "vector": vector.Vector([1.0, 2.0, number]),
+            }
+        )
+        for number in range(12)
+    }
+    parts = {f"things/01/parts/{number}": Fields({"number": number}) for number in range(3)}
+    return documents | parts
+
+
 def fill(server: Server) -> None:
-    """Store twelve documents with values of all types, and some below one of them."""
-    for number in range(12):
-        fields = {
-            "number": number,
-            "half": number / 2,
-            "text": f"text {number}",
-            "when": WHEN,
-            "bytes": b"\0\xff",
-            "none": None,
-            "flag": number % 2 == 0,
-            "point": firestore.GeoPoint(1.5, -2.5),
-            "list": [1, "a", {"deep": [None]}],
-            "map": {"a": {"b": number}, "empty": {}},
-            "vector": vector.Vector([1.0, 2.0, number]),
-        }
-        server.put(f"things/{number:02}", fields)
-    for number in range(3):
-        server.put(f"things/01/parts/{number}", {"number": number})
+    """Store the documents that the reads read."""
+    for path, fields in _documents().items():
+        server.put(path, fields)
 
 
 def _things(side: Any) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import functools
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -19,6 +20,21 @@ from tests.patches.firestore.filters import field, is_after, key, passes
 
 _Document = document_types.Document.pb()
 _START = datetime.datetime(2024, 5, 6, 7, 8, 9, 123_456)
+
+
+def _serialised(fields: dict[str, Any]) -> bytes:
+    document = document_types.Document(fields=_helpers.encode_dict(fields))
+    serialised: bytes = document._pb.SerializeToString()
+    return serialised
+
+
+class Fields(dict[str, Any]):
+    """Fields of a document that is stored again and again: they are encoded once."""
+
+    @functools.cached_property
+    def serialised(self) -> bytes:
+        """The document of these fields alone."""
+        return _serialised(self)
 
 
 class DocumentServer:
@@ -64,11 +80,13 @@ class DocumentServer:
     def put(self, path: str, fields: dict[str, Any]) -> None:
         """Store a document of Python values; ``path`` is that of the client's reference."""
         name = f"projects/p/databases/(default)/documents/{path}"
-        document = document_types.Document(name=name, fields=_helpers.encode_dict(fields))
+        encoded = fields.serialised if isinstance(fields, Fields) else _serialised(fields)
+        document = _Document.FromString(encoded)
+        document.name = name
         now = self._now()
-        document._pb.create_time.CopyFrom(now)
-        document._pb.update_time.CopyFrom(now)
-        self.documents[name] = document._pb.SerializeToString()
+        document.create_time.CopyFrom(now)
+        document.update_time.CopyFrom(now)
+        self.documents[name] = document.SerializeToString()
 
     def _handlers(self) -> Any:
         unary, stream = grpc.unary_unary_rpc_method_handler, grpc.unary_stream_rpc_method_handler
