@@ -73,7 +73,7 @@ ON_OTHER_REQUIREMENTS = (
 # These depend on the clients' versions, which are the same as in `make test` on every Python.
 ON_ANOTHER_PYTHON = (
     *ON_OTHER_REQUIREMENTS,
-    *(f"--ignore=tests/{path}" for path in ("integration", "packaging/test_types.py", "versions")),
+    *(f"--ignore=tests/{path}" for path in ("integration", "versions")),
 )
 OF_EVERY_CLIENT = "tests/patches/clients"
 # The lowest requirements are without the groups that these need.

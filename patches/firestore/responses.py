@@ -60,8 +60,8 @@ class DocumentResponse(MessageProxy, DocumentBytes):
         ``google.protobuf.message.DecodeError`` if the bytes are malformed.
 
         Args:
-            reader: makes the snapshot of the document, a lazy or a stock one; None for the mode that
-                the patch has by then.
+            reader: makes the snapshot of the document, a lazy or a stock one; None for the mode of
+                the patch at that time.
         """
         of, number, bare, real = cls.of, cls._read_time_number, cls._bare_type, cls._real
 
