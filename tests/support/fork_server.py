@@ -24,8 +24,6 @@ SECONDS = 120
 REQUIRED = (
     "aiohttp",
     "google.auth.transport.requests",
-    # The client's API. Patches wait for the client, and change this when it was imported.
-    "google.cloud.datastore_v1",
     "google.longrunning.operations_grpc_pb2",
     "google.protobuf.json_format",
     "google.protobuf.wrappers_pb2",
@@ -39,10 +37,13 @@ REQUIRED = (
 )
 """Modules that take time to import, and that neither the clients nor lazyentity change."""
 
+API = "google.cloud.datastore_v1"
+"""The client's API. Patches wait for the client, and change this when it was imported."""
 
-def import_required() -> None:
-    """Import the modules of :data:`REQUIRED` that are installed."""
-    for module in REQUIRED:
+
+def import_required(*others: str) -> None:
+    """Import the modules of :data:`REQUIRED`, and others, that are installed."""
+    for module in (*REQUIRED, *others):
         with suppress(ModuleNotFoundError):
             importlib.import_module(module)
 
@@ -86,7 +87,7 @@ def run(arguments: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    import_required()
+    import_required(API)
     # The processes share memory with this one as long as they do not write to it.
     gc.collect()
     gc.freeze()
