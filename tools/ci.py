@@ -13,8 +13,9 @@ backend. Python, requirements and backend are not combined in all ways:
 - The oldest Python has the lowest requirements. Unless it is the current one, it has the newest
   ones, too, for the tests of libraries, with adapters or without, which the lowest ones leave out.
 - Tests of a client run with its lowest supported version on the oldest Python, in one environment
-  for all clients that install side by side. They run with one between that and the newest on the
-  current Python, there on the native backend.
+  for all clients that install side by side: protobuf and google-api-core are then those that the
+  most demanding of them allows. They run with one between that and the newest on the current
+  Python, there on the native backend.
 - On :data:`PURE_PYTHON` the backend is the pure one, but for the tests of native implementations.
 - Any other Python has the tests of the libraries alone, with each backend in turn. One that is not
   found is named in the end.
@@ -316,7 +317,7 @@ def client_steps(pythons: Mapping[str, Interpreter]) -> Iterator[Step]:
         "the clients, the lowest versions",
         *(f"tests/patches/{package_of(name)}" for name in together),
         *(OF_EVERY_CLIENT, WITHOUT_BENCHMARKS, LOOPBACK_ONCE),
-        # The others have the versions of `make test`.
+        # google-cloud-datastore has its lowest version with the lowest requirements.
         *(f"{OF_CLIENT}={name}" for name in together),
         venv="lowest-clients",
         EXTRAS=",".join(["bench", *together]),

@@ -37,13 +37,10 @@ REQUIRED = (
 )
 """Modules that take time to import, and that neither the clients nor lazyentity change."""
 
-API = "google.cloud.datastore_v1"
-"""The client's API. Patches wait for the client, and change this when it was imported."""
 
-
-def import_required(*others: str) -> None:
-    """Import the modules of :data:`REQUIRED`, and others, that are installed."""
-    for module in (*REQUIRED, *others):
+def import_required() -> None:
+    """Import the modules of :data:`REQUIRED` that are installed."""
+    for module in REQUIRED:
         with suppress(ModuleNotFoundError):
             importlib.import_module(module)
 
@@ -87,7 +84,7 @@ def run(arguments: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    import_required(API)
+    import_required()
     # The processes share memory with this one as long as they do not write to it.
     gc.collect()
     gc.freeze()

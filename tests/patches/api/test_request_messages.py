@@ -260,6 +260,7 @@ class TestMadeOfBytes:
         assert (request.project_id, request.database_id) == ("p", "d")
         for name in kind.pb().DESCRIPTOR.fields_by_name:
             assert (name in request) is (name in real)
+            assert getattr(request, name) == getattr(real, name)
         assert kind.pb(request) == real._pb
         assert json.loads(type(request).to_json(request)) == json.loads(kind.to_json(real))
         assert operator.attrgetter(path)(request) == operator.attrgetter(path)(real)
@@ -272,4 +273,6 @@ class TestMadeOfBytes:
             del operator.attrgetter(path)(each)[0]
             each.project_id = "other"
         assert type(real).deserialize(request.serialised()) == real
+        if path == "keys":
+            assert request.serialised() == type(real).serialize(real)
         assert (request.project_id, request.database_id) == ("other", "d")

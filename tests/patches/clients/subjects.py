@@ -138,6 +138,7 @@ def _entity_proto() -> Any:
     message.key.path.element.add(type=KIND, id=1)
     message.entity_group.element.add(type=KIND, id=1)
     message.property.add(name="number").value.int64Value = 1
+    message.property.add(name="unread").value.int64Value = 2
     return message
 
 
@@ -151,7 +152,8 @@ def _appengine(_port: int) -> bool:
     from google.appengine.api import datastore
 
     found = _in_application(lambda: datastore.Entity._FromPb(_entity_proto()))
-    assert found["number"] == 1
+    # Of several reads of a property, a profile counts the first.
+    assert found["number"] == found["number"] == found.get("number") == 1
     return _class_name(found) == "LazyEntity"
 
 
@@ -160,7 +162,10 @@ def _db_models() -> list[Any]:
     from google.appengine.ext import db
 
     bases: list[Any] = [db.Model, db.Expando]
-    return [type(each)(KIND, (each,), {"number": db.IntegerProperty()}) for each in bases]
+    return [
+        type(each)(KIND, (each,), {name: db.IntegerProperty() for name in ("number", "unread")})
+        for each in bases
+    ]
 
 
 def _appengine_db(_port: int) -> bool:
@@ -180,7 +185,8 @@ def _appengine_db(_port: int) -> bool:
 def _appengine_ndb_model() -> Any:
     from google.appengine.ext import ndb
 
-    return type(ndb.Model)(KIND, (ndb.Model,), {"number": ndb.IntegerProperty()})
+    properties = {name: ndb.IntegerProperty() for name in ("number", "unread")}
+    return type(ndb.Model)(KIND, (ndb.Model,), properties)
 
 
 def _appengine_ndb(_port: int) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import operator
 import sys
 import warnings
 from collections.abc import Callable, Sequence
@@ -100,14 +101,16 @@ def test_originals_come_back(subject: Subject) -> None:
 
 
 @pytest.mark.parametrize("which", ["", " all"])
-def test_nothing_else_is_replaced(subject: Subject, which: str) -> None:
+def test_nothing_else_is_replaced(subject: Subject, port: int, which: str) -> None:
     """Nor left behind: the modules and classes of the client's package are as they were.
 
     Modules that the patch itself imports are not compared.
     """
-    steps = f"import,note,patch{which},changes,patch{which},unpatch{which},changes"
-    program = ("-m", "tests.patches.clients.steps", subject.name, "0", steps)
-    during, after, is_patched = answer(*program, warnings="ignore")
+    steps = f"import,read,note,patch{which},changes,read,unpatch,changes,unpatch all,changes,read"
+    program = ("-m", "tests.patches.clients.steps", subject.name, str(port), steps)
+    *seen, is_patched = answer(*program, warnings="ignore")
+    before, during, lazy, without, after, again = seen
+    assert (before, lazy, again, is_patched) == (False, True, False, False)
     importlib.import_module(subject.module)
     client = CLIENTS[subject.client]
     parts = [*client.with_parts(), *(CLIENTS.values() if which else ())]
@@ -115,9 +118,10 @@ def test_nothing_else_is_replaced(subject: Subject, which: str) -> None:
         seam.resolve()
     seams = {f"{seam.module}.{seam.path}" for part in parts for seam in part.seams}
     assert {path for path in during if not path.endswith(COUNTING)} <= seams
+    own = {f"{seam.module}.{seam.path}" for part in client.with_parts() for seam in part.seams}
     assert {f"{seam.module}.{seam.path}" for seam in _seams(subject)} & {*during}
+    assert [path for path in own & {*without} if not path.endswith(LASTING)] == []
     assert [path for path in after if not path.endswith((*LASTING, *COUNTING))] == []
-    assert not is_patched
 
 
 def test_a_client_that_lacks_an_attribute(
@@ -138,18 +142,24 @@ def test_a_client_that_lacks_an_attribute(
         with monkeypatch.context() as lacking, warnings.catch_warnings(record=True) as caught:
             lacking.setattr("lazyentity.patches._told", set())
             lacking.delattr(parent, name)
+            others = [each for each in described.seams if each is not seam]
+            originals = [each.resolve() for each in others]
             warnings.simplefilter("always")
             for _ in range(2):
                 lazyentity.patch(subject.client)
                 assert not described.patch.active
+                assert all(map(operator.is_, originals, [each.resolve() for each in others]))
                 assert described is not client or lazyentity.patched() == ()
                 lazyentity.unpatch()
-            (told,) = [str(each.message) for each in caught if "lazyentity" in str(each.message)]
+            ours = [each for each in caught if "lazyentity" in str(each.message)]
+            assert [each.category for each in ours] == [RuntimeWarning]
+            told = str(ours[0].message)
             assert f"{client.distribution} {client.version()} cannot be patched" in told
             assert name in told
             with pytest.raises(RuntimeError, match=name):
                 lazyentity.patch(subject.client, strict=True)
             assert not described.patch.active
+            assert all(map(operator.is_, originals, [each.resolve() for each in others]))
             assert described is not client or lazyentity.patched() == ()
             lazyentity.unpatch()
 

@@ -162,13 +162,14 @@ class TestConversionWrappedAfterUs:
     ) -> None:
         """Ours beneath it is inert without the patch, and lazy again after another patch()."""
         theirs, calls = _patch_and_wrap(wrap, put_conversion)
-        for is_patched in (True, False, True, False, True, False):
+        for change in (None, lazyentity.unpatch, *(lazyentity.patch, lazyentity.unpatch) * 2):
             with warnings.catch_warnings():
                 # That ours is beneath a wrapper which does not say so is not seen.
                 warnings.filterwarnings("ignore", "lazyentity: .* was replaced by")
-                (lazyentity.patch if is_patched else lazyentity.unpatch)()
+                if change is not None:
+                    change()
             assert helpers.entity_from_protobuf is theirs
-            kind = "LazyEntity" if is_patched else "Entity"
+            kind = "Entity" if change is lazyentity.unpatch else "LazyEntity"
             calls.clear()
             assert read(client) == {"classes": [kind], "contents": stock_contents}
             assert calls
