@@ -81,10 +81,23 @@ def _add(batch: Any, key: Any) -> Any:
     if serialised is None or type(batch).add is not _batch_add:
         return batch.add(key)
     future = _LookedUp(info="lookup")
-    if key._namespace != "" and key._database != "" and all(key._flat_path):
+    if _is_as_made(key):
         future.key = key
     batch.todo.setdefault(serialised, []).append(future)
     return future
+
+
+def _is_as_made(key: Any) -> bool:
+    """Whether the client makes the same key of the key's message, its ancestors included."""
+    parts = key._namespace, key._database
+    if not (all(part is None or part for part in parts) and all(key._flat_path)):
+        return False
+    while (parent := key._parent) is not None:
+        # A key keeps the parent that it was made with, any number of elements above it.
+        if type(parent) is not Key or len(parent._flat_path) + 2 != len(key._flat_path):
+            return False
+        key = parent
+    return True
 
 
 class _LookedUp(Future):  # type: ignore[misc]  # ndb has no types
@@ -181,16 +194,6 @@ class Get(Future):  # type: ignore[misc]  # ndb has no types
         if self._use_cache:
             self._context.cache[self._key] = found
         return found
-
-    def wait(self) -> None:
-        """Run events until this future is done."""
-        if self._done:
-            return
-        loop = get_context().eventloop
-        # ndb looks for the loop before each event, and the models of a batch are one event each.
-        while not self._done and loop.current:
-            loop._run_current()
-        super().wait()
 
     def cancel(self) -> None:
         """Cancel the look-up."""

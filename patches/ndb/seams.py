@@ -72,7 +72,6 @@ CLIENT: Final = ClientSpec(
     ],
     uses={
         _API: ("_NOT_FOUND", "_add_routing_info", "_datastore_lookup"),
-        f"{_PACKAGE}._eventloop": ("EventLoop._run_current",),
         f"{_PACKAGE}.context": ("_Context._use_cache", "_Context._use_datastore"),
         _QUERY: (
             "_KEY_NOT_IN_CACHE",
@@ -84,7 +83,6 @@ CLIENT: Final = ClientSpec(
             "_Result._key",
             "_Result._query_options",
         ),
-        f"{_PACKAGE}.tasklets": ("Future._done",),
         f"{_PACKAGE}.key": ("Key._from_ds_key", "Key._key", "Key._reference"),
         _MODEL: (
             "_BaseValue",

@@ -254,6 +254,46 @@ def test_the_key_of_a_model(
     assert (made is key) is ("" not in {namespace, database})
 
 
+class _KeyOfSomebody(Key):
+    """A class of somebody else."""
+
+
+_ABOVE = Key("Above", 1, project="p")
+ODD_KEYS = {
+    "a parent two elements above": Key("Between", 2, "Found", 3, parent=_ABOVE),
+    "a grandparent two elements above": Key(
+        "Found", 4, parent=Key("Between", 2, "Below", 3, parent=_ABOVE)
+    ),
+    "a parent of another class": Key("Found", 5, parent=_KeyOfSomebody("Above", 1, project="p")),
+    "a parent": Key("Found", 6, parent=_ABOVE),
+    "a falsy namespace": Key("Found", 7, project="p", namespace=False),
+    "a falsy database": Key("Found", 8, project="p", database=0),
+}
+
+
+@pytest.mark.parametrize("key", ODD_KEYS.values(), ids=ODD_KEYS)
+def test_the_ancestors_of_the_key_of_a_model(loopback_sides: Sides, key: Key) -> None:
+    """They are those of a key that the client makes of the entity."""
+    entity = Entity(Key(*key.flat_path, project="p"))
+    entity["number"] = 1
+    raw = _results(FOUND, entity_to_protobuf(entity)._pb.SerializeToString())
+
+    def ancestors(kind: Any) -> list[Any]:
+        response = _done(kind.deserialize(raw))
+        with mock.patch.object(_datastore_api, "make_call", return_value=response):
+            above = ndb.Key._from_ds_key(key).get(use_cache=False).key._key
+        seen = []
+        while above is not None:
+            seen.append((type(above), above.flat_path, above.namespace, above.database))
+            above = above.parent
+        return seen
+
+    with loopback_sides.context():
+        expected = ancestors(datastore_pb2.LookupResponse)
+    with loopback_sides.lazy_context():
+        assert ancestors(LookupResponse) == expected
+
+
 def test_hooks_of_all_models(loopback_sides: Sides, monkeypatch: pytest.MonkeyPatch) -> None:
     """A hook that an application sets on ``Model`` itself is called for every get."""
     called: list[Any] = []
