@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import signal
 import threading
 from collections.abc import Iterator
@@ -47,13 +48,17 @@ def _alarm(seconds: float) -> Iterator[None]:
 
 
 class _Slow:
-    """Requests that wait for the end of a test."""
+    """Requests that wait for the end of a test, and interrupt this thread when there are enough."""
 
-    def __init__(self, service: RecordingService) -> None:
+    def __init__(self, service: RecordingService, enough: int = 0) -> None:
         self.may_go = threading.Event()
+        self._enough, self._thread = enough, threading.get_ident()
+        self._numbers = itertools.count(1)
         service.before = self
 
     def __call__(self, call: Call) -> None:
+        if next(self._numbers) == self._enough:
+            signal.pthread_kill(self._thread, signal.SIGALRM)
         self.may_go.wait(20)
 
 
@@ -69,8 +74,8 @@ def test_look_ups_that_no_thread_has_begun_are_left_out(
     client: Client, service: RecordingService
 ) -> None:
     keys = [client.key(_KIND, number) for number in range(1, 61)]
-    slow = _Slow(service)
-    with _alarm(0.2), pytest.raises(_Alarm):
+    slow = _Slow(service, enough=2)
+    with _alarm(20), pytest.raises(_Alarm):
         get_many(client, keys, concurrency=2)
     assert _count_after(service, slow, "Lookup") == 2
 
@@ -79,8 +84,8 @@ def test_commits_that_no_thread_has_begun_are_left_out(
     client: Client, service: RecordingService
 ) -> None:
     entities = [datastore.Entity(client.key(_KIND, number)) for number in range(1, 61)]
-    slow = _Slow(service)
-    with _alarm(0.2), pytest.raises(_Alarm):
+    slow = _Slow(service, enough=2)
+    with _alarm(20), pytest.raises(_Alarm):
         put_many(client, entities, concurrency=2)
     assert _count_after(service, slow, "Commit") == 2
 
