@@ -121,8 +121,8 @@ cdef extern from *:
     static void lazyentity_find_names(lazyentity_place *place, PyObject *names)
     {
         Py_ssize_t i, j;
-        if (place->names == names) return;
-        Py_XSETREF(place->names, Py_NewRef(names));
+        PyObject *before = place->names;
+        if (before == names) return;
         place->named = -1;
         for (j = 0; j < LAZYENTITY_FLAGS; j++) place->flagged[j] = -1;
         for (i = 0; i < PyTuple_GET_SIZE(names); i++) {
@@ -132,6 +132,10 @@ cdef extern from *:
                 if (lazyentity_is_name(name, PyTuple_GET_ITEM(place->flags, j))) place->flagged[j] = i;
             }
         }
+        /* A string of a subclass must not live longer, and its finalizer must not run here: it may call. */
+        for (i = 0; i < PyTuple_GET_SIZE(names) && PyUnicode_CheckExact(PyTuple_GET_ITEM(names, i)); i++) {}
+        place->names = i == PyTuple_GET_SIZE(names) ? Py_NewRef(names) : NULL;
+        Py_XDECREF(before);
     }
 
     /* Where a function for unknown values is among the arguments; -1, if there is none. */

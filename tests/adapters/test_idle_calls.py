@@ -212,3 +212,38 @@ def test_options_with_encoders_have_decoded_results() -> None:
     registry = options.TypeRegistry(fallback_encoder=lambda _: LazyEntity.from_bytes(PLAIN))
     encoded = bson.encode({"a": 1j}, codec_options=options.CodecOptions(type_registry=registry))
     assert bson.decode(encoded)["a"]["text"] == "Grüße"
+
+
+class _Name(str):
+    """A name of an argument, whose end is a call."""
+
+    __slots__ = ("at_end",)
+    __hash__ = str.__hash__
+    at_end: Callable[[], object]
+
+    def __del__(self) -> None:
+        self.at_end()
+
+
+@native
+def test_names_of_arguments_that_call() -> None:
+    """A call that ends within another does not change where that one's hook is."""
+    orjson = _module("orjson")
+    ended = []
+
+    def hook(_: object) -> Any:
+        return LazyEntity.from_bytes(serialise({"text": "t"}))
+
+    # Calls in one module with the same names have one tuple of them.
+    def at_end() -> None:
+        ended.append(orjson.dumps(object(), option=0, default=lambda _: 1))
+
+    name = _Name("no option")
+    name.at_end = at_end
+    with pytest.raises(TypeError):
+        orjson.dumps(1, **{name: 1})
+    del name
+    expected = orjson.dumps({"text": "t"})
+    assert orjson.dumps(object(), default=hook, option=0) == expected
+    assert orjson.dumps(object(), option=0, default=hook) == expected
+    assert ended == [b"1"]
