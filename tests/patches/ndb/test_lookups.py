@@ -254,8 +254,7 @@ def test_the_key_of_a_model(
     assert (made is key) is ("" not in {namespace, database})
 
 
-class _KeyOfSomebody(Key):
-    """A class of somebody else."""
+_KeyOfSomebody: Any = type("KeyOfSomebody", (Key,), {})
 
 
 _ABOVE = Key("Above", 1, project="p")
