@@ -18,8 +18,12 @@ if TYPE_CHECKING:
     from lazyentity.profiling.counters import EntityCounts
 
 
-def count_document(response: DocumentResponse) -> EntityCounts | None:
-    """Count the document of a response, as a stub gave it.
+def count_document(response: DocumentResponse, is_stock: bool) -> EntityCounts | None:
+    """Count the document of a response.
+
+    Args:
+        response: as a stub gave it.
+        is_stock: whether a stock snapshot is made of it.
 
     Returns:
         The count of the fields to be read; None, if no profile runs or all of them are decoded.
@@ -30,7 +34,7 @@ def count_document(response: DocumentResponse) -> EntityCounts | None:
     parts = response.name.split("/")
     call_site = data.call_site(data.site(), parts[-2] if len(parts) > 1 else None)
     call_site.has_no_options = True
-    if response.is_stock:
+    if is_stock:
         call_site.count_eager(len(response.raw))
         return None
     return call_site.add(_names(response), None, len(response.raw))

@@ -6,16 +6,14 @@ They are proxies of the client's proto-plus messages: see :mod:`lazyentity.patch
 from __future__ import annotations
 
 import datetime
-from collections.abc import Callable
 from typing import Any, ClassVar
 
 from google.cloud.firestore_v1.types import firestore as firestore_pb2
 from google.cloud.firestore_v1.types import query_profile
 from google.protobuf.timestamp_pb2 import Timestamp
 
-from lazyentity._backend import DocumentBytes, EntityReader
+from lazyentity._backend import DocumentBytes
 from lazyentity.patches.api.proxies import MessageProxy
-from lazyentity.patches.firestore.seams import CLIENT
 
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
 
@@ -33,50 +31,29 @@ class DocumentResponse(MessageProxy, DocumentBytes):
     The stub of a method that streams gives these in place of the messages that hold nothing else.
     """
 
-    __slots__ = ("_message", "_reader")
+    __slots__ = ("_is_eager", "_message")
 
     _read_time_number: ClassVar[int]
     _bare_type: ClassVar[Any]
-    _reader: EntityReader | None
-    """Chosen when the RPC was sent; None, if the mode of the patch decides."""
-
-    deserialize: ClassVar[Callable[[bytes], Any]]
-    """A function of :meth:`deserializer`, without a reader."""
-
-    def __init_subclass__(cls) -> None:
-        cls.deserialize = staticmethod(cls.deserializer(None))
-
-    @property
-    def is_stock(self) -> bool:
-        """Whether a stock snapshot is made of the document now."""
-        reader = self._reader
-        return CLIENT.patch.eager if reader is None else reader.is_stock
+    _is_eager: bool | None
+    """Whether the RPC was sent inside ``eager()``, or what ``wrap()`` says; None for neither."""
 
     @classmethod
-    def deserializer(cls, reader: EntityReader | None) -> Callable[[bytes], Any]:
-        """Return a function that makes a response of the bytes that a server sent.
+    def deserialize(cls, raw: bytes) -> Any:
+        """Make a response of the bytes that a server sent; the real message, if it has other parts.
 
-        Its result is the real message, if that has other parts. It raises
-        ``google.protobuf.message.DecodeError`` if the bytes are malformed.
-
-        Args:
-            reader: makes the snapshot of the document, a lazy or a stock one; None for the mode of
-                the patch at that time.
+        Raises:
+            google.protobuf.message.DecodeError: if ``raw`` is malformed.
         """
-        of, number, bare, real = cls.of, cls._read_time_number, cls._bare_type, cls._real
-
-        def deserialize(raw: bytes) -> Any:
-            response = of(raw, number, bare)
-            if response is None:
-                return real.deserialize(raw)
-            response._reader = reader
-            return response
-
-        return deserialize
+        response = cls.of(raw, cls._read_time_number, cls._bare_type)
+        if response is None:
+            return cls._real.deserialize(raw)
+        response._is_eager = None
+        return response
 
     @classmethod
     def remade(cls, raw: bytes) -> Any:
-        """Return a response as a :meth:`deserializer` made it of the same bytes before."""
+        """Return a response as :meth:`deserialize` made it of the same bytes before."""
         return cls.again(raw, cls._read_time_number, cls._bare_type)
 
     def _make(self) -> Any:

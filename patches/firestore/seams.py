@@ -87,6 +87,8 @@ CLIENT: Final = ClientSpec(
     distribution=DISTRIBUTION,
     supported=SUPPORTED_VERSIONS,
     waits_for_import=_PACKAGE,
+    # The backend imports it.
+    needs=("google.cloud.datastore",),
     wrapping="firestore.wrapping.wrap",
     reading=[
         _TO_DICT,
@@ -116,13 +118,15 @@ CLIENT: Final = ClientSpec(
     seams=[
         *_ENCODERS,
         *_RPCS,
-        *(
-            Seam(
-                f"{_PACKAGE}.{module}",
-                f"{kind}._firestore_api",
-                replacing("firestore.reads", "replace_api"),
-            )
-            for module, kind in (("client", "Client"), ("async_client", "AsyncClient"))
+        Seam(
+            f"{_PACKAGE}.client",
+            "Client._firestore_api",
+            replacing("firestore.reads", "replace_api"),
+        ),
+        Seam(
+            f"{_PACKAGE}.async_client",
+            "AsyncClient._firestore_api",
+            replacing("firestore.reads", "replace_async_api"),
         ),
         Seam(
             f"{_PACKAGE}.watch",
@@ -147,19 +151,11 @@ CLIENT: Final = ClientSpec(
         ),
         f"{_PACKAGE}.field_path": ("get_nested_value", "parse_field_path", "render_field_path"),
         _HELPERS: ("GeoPoint", "decode_dict", "reference_value_to_document"),
-        f"{_PACKAGE}.services.firestore.async_client": ("FirestoreAsyncClient._client",),
         f"{_PACKAGE}.services.firestore.client": ("FirestoreClient._transport",),
-        **{
-            f"{_PACKAGE}.services.firestore.transports.{module}": tuple(
-                # The first is copied with the others, and the client asks for it.
-                f"{transport}.{name}"
-                for name in ("_credentials", "_prep_wrapped_messages", "_stubs")
-            )
-            for module, transport in (
-                ("grpc", "FirestoreGrpcTransport"),
-                ("grpc_asyncio", "FirestoreGrpcAsyncIOTransport"),
-            )
-        },
+        f"{_PACKAGE}.services.firestore.transports.grpc": (
+            "FirestoreGrpcTransport._credentials",
+            "FirestoreGrpcTransport._stubs",
+        ),
         f"{_PACKAGE}.watch": ("Watch._firestore",),
         "proto.message": ("Message._pb",),
     },

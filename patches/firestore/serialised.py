@@ -8,14 +8,13 @@ from google.cloud.firestore_v1 import _helpers
 from google.cloud.firestore_v1.base_document import DocumentSnapshot
 from google.cloud.firestore_v1.types import document as document_pb2
 
+from lazyentity._mode import is_eager
 from lazyentity.codec.describing import safe_repr
 from lazyentity.patches.firestore.references import reference_of
 from lazyentity.patches.firestore.responses import RESPONSES, QueryResponse
-from lazyentity.patches.firestore.seams import CLIENT
 from lazyentity.patches.firestore.snapshots import snapshot_of
 from lazyentity.patches.firestore.sources import QUERY
 from lazyentity.patches.firestore.wrapping import install
-from lazyentity.readers import LAZY, STOCK
 
 _Document = document_pb2.Document.pb()
 _Response = QueryResponse._real.pb()
@@ -32,9 +31,9 @@ def from_bytes(raw: bytes, client: Any) -> Any:
         )
     reference = reference_of(client, document.name)
     install()
-    made = _Response(document=document).SerializeToString()
-    response = QueryResponse.deserializer(STOCK if CLIENT.patch.gives_stock() else LAZY)(made)
+    response = QueryResponse.deserialize(_Response(document=document).SerializeToString())
     if type(response) in RESPONSES:
+        response._is_eager = is_eager() or None
         return snapshot_of(response, reference, QUERY, is_received=False)
     # Some of its times are no timestamps.
     found = response.document

@@ -23,6 +23,7 @@ from lazyentity.codec.undecoded import UNDECODED
 from lazyentity.patches.firestore.documents import READER, stock_values
 from lazyentity.patches.firestore.profiling import count_document, count_fields, count_value
 from lazyentity.patches.firestore.responses import DocumentResponse
+from lazyentity.patches.firestore.seams import CLIENT
 from lazyentity.patches.firestore.sources import Source
 from lazyentity.profiling import observer
 
@@ -232,10 +233,16 @@ def _is_convertible(fields: Any, client: Any) -> bool:
     return True
 
 
+def is_stock(response: DocumentResponse) -> bool:
+    """Whether a stock snapshot is made of a response."""
+    is_eager = response._is_eager
+    return CLIENT.patch.eager if is_eager is None else is_eager
+
+
 def snapshot_of(
     response: DocumentResponse, reference: Any, source: Source, is_received: bool = True
 ) -> Any:
-    """Make a snapshot of a response with a document, as the response's reader says.
+    """Make a snapshot of a response with a document: a stock one in eager mode.
 
     Args:
         response: as a stub gave it.
@@ -244,10 +251,10 @@ def snapshot_of(
         is_received: whether a profile counts the document.
 
     Raises:
-        Exception: for a stock snapshot, as of :func:`decoded_fields`.
+        Exception: in eager mode, as of :func:`decoded_fields`.
     """
     if observer.data is not None and is_received:
-        entity_counts = count_document(response)
+        entity_counts = count_document(response, is_stock(response))
         if entity_counts is not None:
             source = source.counted(entity_counts)
     snapshot: Any = _new(DocumentSnapshot)
@@ -255,7 +262,7 @@ def snapshot_of(
     snapshot._lazyentity_bytes, snapshot._lazyentity_source = response.raw, source
     if reference is not None:
         snapshot._reference = reference
-    if response.is_stock:
+    if is_stock(response):
         for name in _PARTS:
             getattr(snapshot, name)
         del snapshot._lazyentity_bytes, snapshot._lazyentity_source

@@ -17,12 +17,16 @@ from google.cloud.firestore_v1.base_document import BaseDocumentReference
 from google.cloud.firestore_v1.base_query import BaseQuery
 from google.cloud.firestore_v1.base_vector_query import BaseVectorQuery
 
-from lazyentity._backend import EntityReader
 from lazyentity._environment import EAGER, is_set
+from lazyentity._mode import is_eager
 from lazyentity._types import describe_type
+from lazyentity.patches.firestore.eager import api_in_mode, async_api_in_mode
 from lazyentity.patches.firestore.seams import CLIENT, CONVERSIONS
-from lazyentity.patches.firestore.transports import lazy_api
-from lazyentity.readers import LAZY, STOCK
+from lazyentity.patches.firestore.transports import (
+    gives_documents,
+    lazy_api,
+    lazy_async_api,
+)
 
 _PARTS = ("_client", "_parent", "_nested_query", "_collection_ref")
 _BOUND = (BaseCollectionReference, BaseDocumentReference, BaseQuery, BaseVectorQuery)
@@ -32,14 +36,14 @@ class _LazyReads:
     """The differences of a wrapped client; it shares its instance dictionary with the wrapped one.
 
     Attributes:
-        _lazyentity_reader: makes its snapshots.
         _lazyentity_stock: the client that it wraps.
+        _lazyentity_is_eager: whether it reads stock snapshots.
     """
 
-    __slots__ = ("_lazyentity_reader", "_lazyentity_stock")
+    __slots__ = ("_lazyentity_is_eager", "_lazyentity_stock")
 
-    _lazyentity_reader: EntityReader
     _lazyentity_stock: Any
+    _lazyentity_is_eager: bool
 
     @property
     def _firestore_api(self) -> Any:
@@ -47,7 +51,12 @@ class _LazyReads:
         if not CLIENT.is_upstream():
             return api
         install()
-        return lazy_api(api, self._lazyentity_reader)
+        is_blocking = isinstance(self, client.Client)
+        lazy = (lazy_api if is_blocking else lazy_async_api)(api)
+        if not gives_documents(lazy):
+            return lazy
+        in_mode = api_in_mode if is_blocking else async_api_in_mode
+        return in_mode(lazy, self._lazyentity_is_eager or is_eager())
 
     # References of both are equal, as they are if both clients are one object.
     def __eq__(self, other: object) -> bool:
@@ -77,21 +86,21 @@ def _wrapped_type(kind: type) -> type:
     return _types[kind]
 
 
-def _wrapped(stock: Any, reader: EntityReader) -> Any:
+def _wrapped(stock: Any, is_eager: bool) -> Any:
     made: Any = object.__new__(_wrapped_type(type(stock)))
     made.__dict__ = stock.__dict__
-    made._lazyentity_stock, made._lazyentity_reader = stock, reader
+    made._lazyentity_stock, made._lazyentity_is_eager = stock, is_eager
     return made
 
 
-def _bound(given: Any, reader: EntityReader) -> Any:
+def _bound(given: Any, is_eager: bool) -> Any:
     """Return a copy of a query or reference, whose client is wrapped."""
     if isinstance(given, BaseClient):
-        return _wrapped(_stock_of(given), reader)
+        return _wrapped(_stock_of(given), is_eager)
     made = copy.copy(given)
     for name in _PARTS:
         if name in vars(made):
-            setattr(made, name, _bound(vars(made)[name], reader))
+            setattr(made, name, _bound(vars(made)[name], is_eager))
     return made
 
 
@@ -114,5 +123,4 @@ def wrap(given: Any, names: Sequence[str], strict: bool, eager: bool | None) -> 
     install()
     if isinstance(given, _LazyReads) and eager is None:
         return given
-    is_eager = is_set(EAGER) if eager is None else eager
-    return _bound(given, STOCK if is_eager else LAZY)
+    return _bound(given, is_set(EAGER) if eager is None else eager)
