@@ -280,3 +280,16 @@ def test_replacements_pass_for_originals() -> None:
     )
     finished = run("-c", program)
     assert finished.returncode == 0, finished.stderr
+
+
+def test_polars_without_numpy() -> None:
+    """The library does not require it."""
+    pytest.importorskip("polars")
+    program = (
+        "import json, sys; sys.modules['numpy'] = None; "
+        "import lazyentity, polars; lazyentity.patch(); "
+        "from tests.support.strategies.samples import serialise; "
+        "entity = lazyentity.LazyEntity.from_bytes(serialise({'text': 't'})); "
+        "print(json.dumps(polars.DataFrame([entity]).rows()))"
+    )
+    assert answer("-c", program, warnings="error::RuntimeWarning") == [["t"]]
