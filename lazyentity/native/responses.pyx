@@ -9,6 +9,7 @@ cimport cython
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from libc.stdint cimport uint8_t, uint64_t
 
+from lazyentity.native.buffer cimport NUMBER, Buffer, put_tag, put_varint
 from lazyentity.native.cpython cimport new, untrack
 from lazyentity.native.tags cimport ENTITY_KEY, ENTITY_PROPERTIES, RESULT_CURSOR, RESULT_ENTITY
 from lazyentity.native.tags cimport BATCH_ENTITY_RESULTS, LOOKUP_FOUND, LOOKUP_MISSING, QUERY_BATCH
@@ -325,6 +326,8 @@ cdef class _Splitter:
         cdef list results = []
         cdef list rest = []
         cdef list batch = None
+        cdef uint8_t header[NUMBER]
+        cdef Buffer buffer
         while at < end:
             start = at
             if at[0] != QUERY_BATCH:
@@ -343,7 +346,10 @@ cdef class _Splitter:
             at = batch_end
         if batch is not None:
             serialised = b"".join(batch)
-            rest.append(bytes((QUERY_BATCH,)) + _varint(len(serialised)) + serialised)
+            buffer.data, buffer.size = header, 0
+            put_tag(&buffer, QUERY_BATCH)
+            put_varint(&buffer, len(serialised))
+            rest += PyBytes_FromStringAndSize(<const char*>header, buffer.size), serialised
         return b"".join(rest), tuple(results)
 
 
@@ -353,12 +359,6 @@ cdef bint _skip_other(Bytes* cursor, Bytes end, uint64_t handled, uint64_t also_
     if not read_tag(cursor, end, &tag) or tag >> 3 == handled >> 3 or tag >> 3 == also_handled >> 3:
         return 0
     return skip_field(cursor, end, tag)
-
-
-cdef bytes _varint(Py_ssize_t number):
-    if number <= 0x7F:
-        return bytes((number,))
-    return bytes((number & 0x7F | 0x80,)) + _varint(number >> 7)
 
 
 # The type of the message, and the results in one.

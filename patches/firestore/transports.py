@@ -162,7 +162,7 @@ def _made_async(api: Any, stock: Any) -> Any:
     return lazy
 
 
-def gives_documents(api: Any) -> bool:
+def is_lazy_api(api: Any) -> bool:
     """Whether an API object is a lazy one, of :func:`lazy_api` or :func:`lazy_async_api`."""
     lazy = LazyFirestoreGrpcTransport, LazyFirestoreGrpcAsyncIOTransport
     return isinstance(getattr(api, "transport", None), lazy)

@@ -23,7 +23,7 @@ from lazyentity._types import describe_type
 from lazyentity.patches.firestore.eager import api_in_mode, async_api_in_mode
 from lazyentity.patches.firestore.seams import CLIENT, CONVERSIONS
 from lazyentity.patches.firestore.transports import (
-    gives_documents,
+    is_lazy_api,
     lazy_api,
     lazy_async_api,
 )
@@ -53,7 +53,7 @@ class _LazyReads:
         install()
         is_blocking = isinstance(self, client.Client)
         lazy = (lazy_api if is_blocking else lazy_async_api)(api)
-        if not gives_documents(lazy):
+        if not is_lazy_api(lazy):
             return lazy
         in_mode = api_in_mode if is_blocking else async_api_in_mode
         return in_mode(lazy, self._lazyentity_is_eager or is_eager())

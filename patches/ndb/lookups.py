@@ -89,8 +89,10 @@ def _add(batch: Any, key: Any) -> Any:
 
 def _is_as_made(key: Any) -> bool:
     """Whether the client makes the same key of the key's message, its ancestors included."""
-    parts = key._namespace, key._database
-    if not (all(part is None or part for part in parts) and all(key._flat_path)):
+    namespace, database = key._namespace, key._database
+    if not ((namespace or namespace is None) and (database or database is None)):
+        return False
+    if not all(key._flat_path):
         return False
     while (parent := key._parent) is not None:
         # A key keeps the parent that it was made with, any number of elements above it.

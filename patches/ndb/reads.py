@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 from collections.abc import Callable, Generator, Iterator
 from typing import Any
@@ -112,16 +111,12 @@ def result_entity(original: Callable[[Any], Any], result: Any) -> Any:
     ):
         return original(result)
     # As ndb's own method does for whole entities, the only ones that are lazy.
-    context, key, options = get_context(), result._key, result._query_options
-    made = _datastore_query._KEY_NOT_IN_CACHE
-    if key is None:
-        made = result.check_cache(context)
-    elif context._use_cache(key, options):
-        with contextlib.suppress(KeyError):
-            made = context.cache.get_and_validate(key)
+    context = get_context()
+    made = result.check_cache(context)
     if made is _datastore_query._KEY_NOT_IN_CACHE:
+        key = result._key
         made = MESSAGE_CONVERSION.replacement(result.result_pb.entity, key and key._key)
-        if context._use_cache(made.key, options):
+        if context._use_cache(made.key, result._query_options):
             context.cache[made.key] = made
     return made
 

@@ -85,7 +85,7 @@ States = list[dict[str, dict[str, Any]]]
 
 @pytest.fixture(scope="module")
 def states() -> States:
-    """What others can see of each callable before, while and after libraries are adapted."""
+    """Return what others see of each callable before, while and after it has an adapter."""
 
     def visible() -> dict[str, dict[str, Any]]:
         return {name: _visible(seam) for name, seam in SEAMS.items()}
