@@ -36,9 +36,6 @@ _SHORT_CALLS = frozenset(
 _WITH_ENTITIES = {"fastapi": 1.15, "pydantic": 1.15, "sqlmodel": 1.15}
 _WITH_ENTITIES_OF_OTHERS = 1.3
 
-MISSED: dict[tuple[str, str], tuple[float | None, float | None, float | None]] = {}
-"""The bounds that hold today where a goal is missed: with none, 1 and 10,000 entities alive."""
-
 
 def goal_of(library: str, use: str, alive: str) -> float:
     """Return the goal of a call: a ratio, or `SHORT`."""
@@ -69,21 +66,20 @@ def missed_in_words(line: Any) -> str:
 
 def _goals(library: str, use: str) -> Iterator[Goal]:
     figure = functools.partial(figure_of, "adapter_costs", library=library, use=use)
-    missed = MISSED.get((library, use), (None, None, None))
-    for (alive, statistic), bound in zip(ALIVE.items(), missed, strict=True):
+    for alive, statistic in ALIVE.items():
         goal = goal_of(library, use, alive)
         what = "us more with adapters" if goal == SHORT else "time with adapters / without"
         yield Goal(
             "native",
             f"{library}, {use}, {alive} alive: {what}",
             figure("more" if goal == SHORT else statistic),
-            goal if bound is None else bound,
+            goal,
             at_least=False,
         )
 
 
 def adapter_goals(uses: Iterable[tuple[str, str]]) -> tuple[Goal, ...]:
-    """Return the goals, and in place of those that are missed the bounds that hold today.
+    """Return the goals of calls.
 
     Args:
         uses: the library and the name of each call.
