@@ -11,6 +11,7 @@ from google.cloud import datastore
 
 import lazyentity
 from tests.bulk.services import RecordingService
+from tests.patches.order_program import COUNT, KIND
 from tests.support.snapshots import snapshot
 
 Client = datastore.Client
@@ -35,7 +36,37 @@ def wrapped_eagerly(client: Client) -> Client:
 
 
 LAZILY: list[Activate] = [patched, lazyentity.wrap]
-ACTIVATIONS: list[Activate] = [patched, patched_eagerly, lazyentity.wrap, wrapped_eagerly]
+BY_PATCH: list[Activate] = [patched, patched_eagerly]
+ACTIVATIONS: list[Activate] = [*BY_PATCH, lazyentity.wrap, wrapped_eagerly]
+
+Reads = Callable[[Any], list[Any]]
+
+
+def _keys(client: Any) -> list[Any]:
+    return [client.key(KIND, number + 1) for number in range(COUNT)]
+
+
+def _read_in_transaction(client: Any) -> list[Any]:
+    with client.transaction():
+        found: list[Any] = client.get_multi(_keys(client))
+        return found
+
+
+READS: dict[str, Reads] = {
+    "get": lambda client: [client.get(key) for key in _keys(client)],
+    "get_multi": lambda client: client.get_multi(_keys(client)),
+    "fetch": lambda client: list(client.query(kind=KIND).fetch()),
+    "next": lambda client: [next(iter(client.query(kind=KIND).fetch()))] * COUNT,
+    "pages": lambda client: [
+        entity for page in client.query(kind=KIND).fetch().pages for entity in page
+    ],
+    "projection": lambda client: list(
+        client.query(kind=KIND, projection=["number", "parity"]).fetch()
+    ),
+    "another client": lambda client: list(client.query(kind=KIND).fetch(client=client)),
+    "in a transaction": _read_in_transaction,
+}
+"""Give the stored entities."""
 
 
 def snapshot_of(found: Any) -> Any:
@@ -46,16 +77,16 @@ def snapshot_of(found: Any) -> Any:
 
 
 def outcome_of(
-    service: RecordingService, client: Client, read: Callable[[Client], Any], method: str
+    service: RecordingService, client: Client, read: Callable[[Client], Any], *methods: str
 ) -> tuple[Any, list[Any]]:
-    """Return what a read gives or raises, and the requests of a method that it sends."""
+    """Return what a read gives or raises, and the requests of methods that it sends."""
     service.calls.clear()
     try:
         found = read(client)
     except Exception as error:  # noqa: BLE001  # compared with the stock client's
         # The class of a wrapped client is another one.
         found = type(error), str(error).removeprefix("_Lazy")
-    requests = [call.message for call in service.calls if call.method == method]
+    requests = [call.message for call in service.calls if call.method in methods]
     for request in requests:
         # Another one each time.
         request.read_options.ClearField("transaction")
@@ -63,9 +94,8 @@ def outcome_of(
 
 
 @contextlib.contextmanager
-def requests_made(kind: Any) -> Iterator[list[Any]]:
-    """Give the requests of a class that are made of bytes meanwhile."""
-    requests: list[Any] = []
+def requests_made(kind: Any, requests: list[Any]) -> Iterator[None]:
+    """Add the requests of a class that are made of bytes meanwhile to a list."""
     make = kind.of
 
     def of(*args: Any) -> Any:
@@ -73,4 +103,4 @@ def requests_made(kind: Any) -> Iterator[list[Any]]:
         return requests[-1]
 
     with mock.patch.object(kind, "of", of):
-        yield requests
+        yield

@@ -32,8 +32,10 @@ def _entity(client: Client, number: int) -> Any:
     return entity
 
 
-def _stored(client: Client) -> list[int]:
-    return sorted(entity["number"] for entity in client.query(kind="Batched").fetch())
+def _stored(client: Client) -> list[tuple[int, int]]:
+    """Return the ids and the numbers of the entities."""
+    found = client.query(kind="Batched").fetch()
+    return sorted((entity.key.id, entity["number"]) for entity in found)
 
 
 @pytest.fixture
@@ -73,13 +75,13 @@ def test_changed_by_hand(client: Client, batch: Any, change: Callable[[list[Any]
     for number in (1, 2, 3):
         batch.put(_entity(client, number))
     change(batch.mutations)
-    expected = sorted(
-        int(mutation.upsert.properties["number"].integer_value)
-        for mutation in map(_message, batch.mutations)
-    )
+    upserts = [_message(mutation).upsert for mutation in batch.mutations]
+    expected = [
+        (entity.key.path[-1].id, entity.properties["number"].integer_value) for entity in upserts
+    ]
     batch.put(_entity(client, 4))
     batch.commit()
-    assert _stored(client) == sorted([*expected, 4])
+    assert _stored(client) == sorted([*expected, (4, 4)])
 
 
 def _message(mutation: Any) -> Any:
@@ -101,7 +103,7 @@ def test_patched_in_between(
     batch.put(_entity(client, 2))
     then()
     batch.commit()
-    assert _stored(client) == [1, 2]
+    assert _stored(client) == [(1, 1), (2, 2)]
 
 
 def _fresh(client: Client) -> Any:
@@ -126,7 +128,7 @@ def test_a_refused_put(client: Client, batch: Any, make_entity: Callable[[Client
     batch.mutations.clear()
     batch.put(refused)
     batch.commit()
-    assert _stored(client) == [1]
+    assert _stored(client) == [(1, 1)]
 
 
 @pytest.mark.parametrize("make_entity", [_fresh, _read])
@@ -162,7 +164,7 @@ def test_an_api_of_somebodys_own(make: Make) -> None:
     client.put(entity)
     client.delete_multi([client.key("Batched", number) for number in range(1, 10)])
     client.put_multi([_entity(client, 5), _entity(client, 6)])
-    assert _stored(client) == [5, 6]
+    assert _stored(client) == [(5, 5), (6, 6)]
 
 
 def test_a_wrapper_around_commit(
@@ -182,7 +184,7 @@ def test_a_wrapper_around_commit(
     batch.commit()
     (request,) = seen
     assert request["mutations"] is batch.mutations
-    assert _stored(client) == [1]
+    assert _stored(client) == [(1, 1)]
 
 
 def _nested(levels: int) -> Any:
@@ -198,7 +200,7 @@ def test_values_that_go_too_deep(
 ) -> None:
     """They are refused when the batch is committed, before anything is sent, as with stock."""
     entity = make_entity(client)
-    for levels, is_refused in ((19, False), (20, True), (40, True)):
+    for levels, is_refused in ((16, False), (19, False), (20, True), (22, True), (40, True)):
         entity["deep"] = _nested(levels)
         outcomes = []
         for activate in (lazyentity.unpatch, lazyentity.patch):

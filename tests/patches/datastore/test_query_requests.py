@@ -1,36 +1,34 @@
-"""Queries that are sent as bytes have the requests, headers and log records of the client."""
+"""Queries that are sent as bytes have the client's requests and headers, for interceptors, too."""
 
 from __future__ import annotations
 
 import base64
-import json
-import logging
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import grpc
 import pytest
 from google.cloud import datastore
 from google.cloud.datastore.query import And, Or, PropertyFilter, Query
-from google.cloud.datastore_v1.services.datastore.client import DatastoreClient
-from google.cloud.datastore_v1.services.datastore.transports import grpc as grpc_transport
+from google.cloud.datastore_v1.types import datastore as datastore_pb2
 from hypothesis import given
 from hypothesis import strategies as st
 
 import lazyentity
 from lazyentity.patches.api.requests import QueryBytes
-from tests.bulk.services import Served, connected, served, stored
+from tests.bulk.services import Served, connected
+from tests.patches.datastore.activations import Activate, patched, patched_eagerly, snapshot_of
+from tests.patches.datastore.read_cases import KIND, get
+from tests.patches.datastore.recording import Recording, intercept
 
 Client = datastore.Client
 
 pytestmark = pytest.mark.any_backend
 
 # The client announces types, but annotates no constructors.
-_make_transport: Any = grpc_transport.DatastoreGrpcTransport
 _make_query: Any = Query
 
-_KIND = "Sent"
 _TEXT = st.text(max_size=4)
 _NAMES = st.sampled_from(["a", "b.c", "ä", "-", ""]) | _TEXT
 _VALUES = st.recursive(
@@ -84,39 +82,6 @@ _FETCHES = st.fixed_dictionaries(
 )
 
 
-class _Recording(grpc.UnaryUnaryClientInterceptor):
-    """Keeps what is sent: the method, the headers, and the request as it is parsed."""
-
-    def __init__(self) -> None:
-        self.sent: list[Any] = []
-        self.kinds: list[type] = []
-
-    def intercept_unary_unary(self, continuation: Any, details: Any, request: Any) -> Any:
-        """Keep a call, and send it."""
-        kind = request.__class__
-        parsed = kind.pb().FromString(kind.serialize(request))
-        self.sent.append((details.method, list(details.metadata), details.timeout is None, parsed))
-        self.kinds.append(type(request))
-        return continuation(details, request)
-
-
-@pytest.fixture(scope="module")
-def running() -> Iterator[Served]:
-    """A server with a few entities."""
-    with served() as made, connected(made) as client:
-        stored(client, _KIND, 3)
-        yield made
-
-
-def _recorded(running: Served, client: Client) -> _Recording:
-    """Have the requests of a client recorded."""
-    recording = _Recording()
-    channel = grpc.insecure_channel(f"127.0.0.1:{running.ports['grpc']}")
-    transport = _make_transport(channel=grpc.intercept_channel(channel, recording))
-    client._datastore_api_internal = DatastoreClient(transport=transport)
-    return recording
-
-
 def _same(query: Any) -> Any:
     return query
 
@@ -137,7 +102,7 @@ def _outcome(
 def test_requests_and_headers(running: Served, database: str | None) -> None:
     """Each query is sent as stock sends it."""
     with connected(running, database=database) as client:
-        recording = _recorded(running, client)
+        recording = Recording(running, client)
 
         @given(_QUERIES, _FETCHES)
         def check(query: dict[str, Any], options: dict[str, Any]) -> None:
@@ -171,7 +136,7 @@ def test_filters_are_asked_once(running: Served, form: Callable[[Any], list[Any]
     """Their errors are raised as they are."""
     filters = form([_make_counting("a", "=", 1)])
     with connected(running) as client:
-        query = lazyentity.wrap(client).query(kind=_KIND, filters=filters)
+        query = lazyentity.wrap(client).query(kind=KIND, filters=filters)
         _Counting.asked = 0
         with pytest.raises(ZeroDivisionError):
             list(query.fetch())
@@ -187,29 +152,52 @@ def test_a_change_is_sent(running: Served) -> None:
             return continuation(details, request)
 
     with connected(running) as client:
-        channel = grpc.insecure_channel(f"127.0.0.1:{running.ports['grpc']}")
-        transport = _make_transport(channel=grpc.intercept_channel(channel, _Limiting()))
-        client._datastore_api_internal = DatastoreClient(transport=transport)
-        page = next(lazyentity.wrap(client).query(kind=_KIND).fetch().pages)
+        intercept(running, client, _Limiting())
+        page = next(lazyentity.wrap(client).query(kind=KIND).fetch().pages)
         assert page.num_items == 1
 
 
-@pytest.mark.skipif(
-    not hasattr(grpc_transport, "_LoggingClientInterceptor"),
-    reason="google-cloud-datastore logs RPCs since 2.21",
-)
-def test_log_records(running: Served, caplog: pytest.LogCaptureFixture) -> None:
-    """The payload of the request and its headers are logged as the stock client's are."""
+class _Answered:
+    """The call of an RPC that an interceptor answered."""
 
-    def logged(client: Client) -> list[Any]:
-        caplog.clear()
-        list(client.query(kind=_KIND, filters=[PropertyFilter("number", ">", 1)]).fetch())
-        sent = [vars(each) for each in caplog.records if hasattr(each, "request")]
-        return [
-            (each["msg"], json.loads(each["request"]["payload"]), each["metadata"]) for each in sent
-        ]
+    def __init__(self, response: Any) -> None:
+        self._response = response
 
-    with connected(running) as client, caplog.at_level(logging.DEBUG, "google"):
-        stock = logged(client)
-        assert stock
-        assert logged(lazyentity.wrap(client)) == stock
+    def result(self) -> Any:
+        """Return the response."""
+        return self._response
+
+
+class _Answering(grpc.UnaryUnaryClientInterceptor):
+    """Answers with responses of the client's own class, as one that caches or records may do."""
+
+    def intercept_unary_unary(self, continuation: Any, details: Any, request: Any) -> Any:
+        """Answer a call."""
+        kind = getattr(datastore_pb2, details.method.rpartition("/")[2] + "Response")
+        return _Answered(kind.deserialize(kind.serialize(continuation(details, request).result())))
+
+
+WAYS: dict[str, Activate] = {
+    "patched": patched,
+    "patched, eager": patched_eagerly,
+    "wrapped": lazyentity.wrap,
+    "wrapped, prefetch": lambda client: lazyentity.wrap(client, prefetch=["number"]),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_an_interceptor_that_answers(running: Served, way: str) -> None:
+    """Its response is not lazy."""
+
+    def read(client: Client) -> Any:
+        keys = [client.key("Parent", 1, KIND, number) for number in (1, 2, 3)]
+        return get(client), snapshot_of([*client.get_multi(keys), *client.query(kind=KIND).fetch()])
+
+    with connected(running) as client:
+        intercept(running, client, _Answering())
+        stock = read(client)
+        intercept(running, client, _Answering())
+        reading = WAYS[way](client)
+        assert read(reading) == stock
+        with lazyentity.eager():
+            assert read(reading) == stock

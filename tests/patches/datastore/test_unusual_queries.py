@@ -14,17 +14,16 @@ from google.cloud.datastore.query import And, PropertyFilter
 from google.cloud.datastore_v1.types import datastore as datastore_pb2
 
 import lazyentity
-from tests.bulk.services import Served, connected, served, stored
+from tests.bulk.services import Served, connected
 from tests.patches.datastore.activations import LAZILY, Activate
-from tests.patches.datastore.test_query_requests import _recorded
+from tests.patches.datastore.read_cases import AT_ONCE, COUNT, KIND, get
+from tests.patches.datastore.recording import Recording
 from tests.support import clients
 from tests.support.forks import answer
 
 Client = datastore.Client
 
 pytestmark = pytest.mark.any_backend
-
-_KIND = "Unusual"
 
 
 class _Text(str, enum.Enum):
@@ -66,14 +65,6 @@ def _nested(depth: int) -> Any:
     return value
 
 
-@pytest.fixture(scope="module")
-def running() -> Iterator[Served]:
-    """A server with a few entities."""
-    with served() as made, connected(made) as client:
-        stored(client, _KIND, 3)
-        yield made
-
-
 @pytest.fixture(params=LAZILY)
 def activate(request: pytest.FixtureRequest) -> Iterator[Activate]:
     """Give a way to lazy reads."""
@@ -83,7 +74,7 @@ def activate(request: pytest.FixtureRequest) -> Iterator[Activate]:
 
 def _fetched(client: Client, query: dict[str, Any], options: dict[str, Any]) -> Any:
     try:
-        return len(list(client.query(kind=_KIND, **query).fetch(**options)))
+        return len(list(client.query(kind=KIND, **query).fetch(**options)))
     except Exception as error:  # noqa: BLE001  # compared with the stock client's
         return type(error), str(error)
 
@@ -94,7 +85,7 @@ def _read(query: dict[str, Any], options: dict[str, Any]) -> Callable[[Client], 
 
 READS: dict[str, Callable[[Client], Any]] = {
     "query": _read({}, {}),
-    "get": lambda client: client.get(client.key(_KIND, 1)) is None,
+    "get": get,
     "namespaces": lambda client: [
         _fetched(client, {"namespace": _Folded(name)}, {}) for name in ("Alpha", "ALPHA")
     ],
@@ -107,7 +98,7 @@ READS: dict[str, Callable[[Client], Any]] = {
 
 def _sent(running: Served, options: dict[str, Any], activate: Activate, read: Any) -> Any:
     with connected(running, **options) as client:
-        recording = _recorded(running, client)
+        recording = Recording(running, client)
         outcome = read(activate(client))
         return outcome, recording.sent, [kind.__name__ for kind in recording.kinds]
 
@@ -137,23 +128,21 @@ def test_a_replaced_helper_is_called(
 
     monkeypatch.setattr(helpers, "get_read_options", eventual)
     _, sent, _ = _sent(running, {}, activate, READS["query"])
-    (message,) = [call[-1] for call in sent]
-    assert message.read_options.read_consistency == (
-        datastore_pb2.ReadOptions.ReadConsistency.EVENTUAL
-    )
+    asked = {call[-1].read_options.read_consistency for call in sent}
+    assert asked == {datastore_pb2.ReadOptions.ReadConsistency.EVENTUAL}
 
 
 def test_a_page_is_iterated_without_python_code(running: Served, activate: Activate) -> None:
     """A generator would end with the first exception of a signal handler, and the page with it."""
     with connected(running) as client:
-        page = next(activate(client).query(kind=_KIND).fetch().pages)
+        page = next(activate(client).query(kind=KIND).fetch().pages)
         found, calls = iter(page), []
         sys.setprofile(lambda frame, event, _: calls.append((frame.f_code.co_filename, event)))
         try:
             number = sum(1 for _ in found)
         finally:
             sys.setprofile(None)
-        assert number == 3
+        assert number == AT_ONCE
         assert not [file for file, event in calls if event == "call" and "pages" in file]
 
 
@@ -181,13 +170,13 @@ for kind in (DatastoreClient, _http.HTTPDatastoreAPI):
         setattr(kind, name, wrapping(getattr(kind, name)))
 lazyentity.patch("datastore")
 client = make_client(int(sys.argv[1]), sys.argv[2])
-found = len(list(client.query(kind=sys.argv[3]).fetch())), client.get(client.key(sys.argv[3], 1))
-print(json.dumps([found[0], found[1]["number"], seen]))
+found = list(client.query(kind=sys.argv[3]).fetch())
+print(json.dumps([len(found), client.get(found[0].key)["number"], seen]))
 """
 
 
 @pytest.mark.parametrize("transport", ["grpc", "http"])
 def test_methods_that_were_wrapped_before_the_patch(running: Served, transport: str) -> None:
     """They get the requests that the client makes."""
-    found = answer("-c", _PROGRAM, str(running.ports[transport]), transport, _KIND)
-    assert found == [3, 0, [clients.PROJECT] * 2]
+    found = answer("-c", _PROGRAM, str(running.ports[transport]), transport, KIND)
+    assert found == [COUNT, 1, [clients.PROJECT] * 3]
