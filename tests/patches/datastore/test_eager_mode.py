@@ -1,8 +1,9 @@
-"""patch(eager=True), wrap(..., eager=True) and LAZYENTITY_EAGER: stock entities, decoded faster."""
+"""Stock entities in place of lazy ones: for a stretch of code, a client, or the process."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from typing import Any
 
 import pytest
@@ -13,13 +14,16 @@ from google.cloud.datastore_v1.types import datastore as datastore_pb2
 from google.cloud.datastore_v1.types import entity as entity_pb2
 
 import lazyentity
+from lazyentity.bench.server.process import LoopbackServer
 from lazyentity.codec import messages
 from lazyentity.patches.api.responses import LookupResponse
 from lazyentity.readers import STOCK as STOCK_READER
 from tests.conftest import HAS_NDB
 from tests.patches.conftest import Make, Ports
-from tests.patches.datastore.test_wrap_options import READS, Reads
-from tests.patches.order_program import KIND
+from tests.patches.datastore.activations import READS, Reads
+from tests.patches.order_program import KIND, read
+from tests.support.clients import close, make_client
+from tests.support.describing import describe, entity_types
 from tests.support.forks import answer
 from tests.support.snapshots import outcome, whole
 from tests.support.strategies.samples import RICH
@@ -28,10 +32,7 @@ Client = datastore.Client
 
 LAZY, STOCK = "LazyEntity", "Entity"
 
-
-@pytest.fixture(params=list(READS))
-def reads(request: pytest.FixtureRequest) -> Reads:
-    return READS[request.param]
+each_read = pytest.mark.parametrize("reads", READS.values(), ids=READS)
 
 
 def one(client: Any) -> str:
@@ -43,16 +44,90 @@ def queried(query: Any) -> set[str]:
     return {type(entity).__name__ for entity in query.fetch()}
 
 
+@pytest.fixture(scope="module")
+def small_batches() -> Iterator[dict[str, int]]:
+    """Ports by transport of a server that sends two entities a batch, and has five."""
+    with LoopbackServer(batch_size=2) as server:
+        client = make_client(server.grpc_port, "grpc")
+        for number in range(5):
+            entity = datastore.Entity(client.key(KIND, number + 1))
+            inner = datastore.Entity()
+            entity.update({"number": number, "inner": inner, "list": [inner]})
+            client.put(entity)
+        close(client)
+        yield {"grpc": server.grpc_port, "http": server.http_port}
+
+
+class TestInside:
+    """eager()."""
+
+    def test_all_reads_are_stock(self, client: Client, stock_contents: Any) -> None:
+        """Without a patch, eager() changes nothing."""
+        stock = {"classes": [STOCK], "contents": stock_contents}
+        lazyentity.patch()
+        with lazyentity.eager():
+            assert read(client) == stock
+        assert read(client) == {"classes": [LAZY], "contents": stock_contents}
+        lazyentity.unpatch()
+        with lazyentity.eager():
+            assert read(client) == stock
+
+    @pytest.fixture
+    def query(self, small_batches: dict[str, int], transport: str) -> Iterator[Any]:
+        """A query of a patched client, whose results come in pages."""
+        client = make_client(small_batches[transport], transport)
+        lazyentity.patch()
+        yield client.query(kind=KIND, order=["number"])
+        close(client)
+
+    @pytest.mark.parametrize("first", [STOCK, LAZY])
+    def test_a_page_stays_as_it_was_fetched(self, query: Any, first: str) -> None:
+        """Inside or outside; the next page is as it is fetched then."""
+        iterator = iter(query.fetch())
+        with lazyentity.eager() if first == STOCK else nullcontext():
+            entities = [next(iterator)]
+        with lazyentity.eager() if first == LAZY else nullcontext():
+            entities += iterator
+        assert [entity["number"] for entity in entities] == list(range(5))
+        then = LAZY if first == STOCK else STOCK
+        assert [entity_types(entity) for entity in entities] == [{first}] * 2 + [{then}] * 3
+
+    def test_page_objects(self, query: Any) -> None:
+        pages = query.fetch().pages
+        with lazyentity.eager():
+            first = next(pages)
+        second = next(pages)
+        with lazyentity.eager():
+            third = next(pages)
+            seen = [entity_types(entity) for entity in second]
+        seen += [entity_types(entity) for page in (first, third) for entity in page]
+        assert seen == [{LAZY}] * 2 + [{STOCK}] * 3
+
+    def test_a_fetch_that_is_only_prepared_inside_is_lazy(self, query: Any) -> None:
+        """fetch() sends nothing; the place where the iterator is advanced decides."""
+        with lazyentity.eager():
+            iterator = query.fetch()
+        assert entity_types(list(iterator)) == {LAZY}
+
+    def test_stock_and_lazy_pages_hold_the_same(self, query: Any) -> None:
+        lazy = list(query.fetch())
+        with lazyentity.eager():
+            stock = list(query.fetch())
+        assert describe(lazy) == describe(stock)
+        assert lazy == stock
+        assert stock == lazy
+
+
 class TestPatch:
     """patch(eager=True)."""
 
+    @each_read
     def test_every_read_is_stocks(self, client: Client, make: Make, reads: Reads) -> None:
         """In every respect, the order of properties included; of clients made before and after."""
         expected = list(map(whole, reads(client)))
         lazyentity.patch(eager=True)
         for patched in (client, make()):
-            found = reads(patched)
-            assert list(map(whole, found)) == expected
+            assert list(map(whole, reads(patched))) == expected
 
     def test_missing(self, client: Client) -> None:
         """Entities that are not there are stock ones as well, without properties."""
@@ -79,6 +154,16 @@ class TestPatch:
         seen += [type(entity).__name__ for entity in entities]
         assert seen == [LAZY, STOCK, STOCK]
 
+    def test_lazy_entities_that_are_there_stay_lazy(self, client: Client) -> None:
+        """The mode affects RPCs, not existing entities."""
+        lazyentity.patch()
+        first, second = (client.get(client.key(KIND, 1)) for _ in range(2))
+        with lazyentity.eager():
+            assert type(first["inner"]) is lazyentity.LazyEntity
+            assert entity_types(first) == {LAZY}
+        lazyentity.patch(eager=True)
+        assert type(second["inner"]) is lazyentity.LazyEntity
+
     def test_messages_of_the_caller(self) -> None:
         """The client converts messages that the caller parsed, in their order."""
         message = messages.Entity.FromString(RICH)
@@ -87,13 +172,7 @@ class TestPatch:
         for given in (message, entity_pb2.Entity.wrap(message)):
             assert whole(helpers.entity_from_protobuf(given)) == expected
 
-    def test_lazy_entities_that_are_there_stay_lazy(self, client: Client) -> None:
-        lazyentity.patch()
-        entity = client.get(client.key(KIND, 1))
-        lazyentity.patch(eager=True)
-        assert type(entity["inner"]) is lazyentity.LazyEntity
-
-    def test_errors_at_conversion(self, client: Client) -> None:
+    def test_errors_at_conversion(self) -> None:
         """Raised where the client converts, for the first property in its order."""
         malformed = messages.Entity()
         for name in ("text", "number", "when"):
@@ -101,12 +180,22 @@ class TestPatch:
         malformed.properties["when"].timestamp_value.seconds = 2**62
         response = datastore_pb2.LookupResponse.pb()()
         response.found.add().entity.CopyFrom(malformed)
-        stock = response.__class__.FromString(response.SerializeToString()).found[0].entity
+        raw = response.SerializeToString()
+        stock = type(response).FromString(raw).found[0].entity
         expected = outcome(helpers.entity_from_protobuf, stock)
         lazyentity.patch(eager=True)
-        entity = LookupResponse.deserialize(response.SerializeToString()).found[0].entity
+        entity = LookupResponse.deserialize(raw).found[0].entity
         assert outcome(helpers.entity_from_protobuf, entity._pb) == expected
         assert outcome(helpers.entity_from_protobuf, entity) == expected
+
+    def test_writes(self, client: Client) -> None:
+        """Eagerly read entities are written as by the stock client, while it is patched."""
+        key = client.key(KIND, 1)
+        expected = messages.Entity.FromString(
+            helpers.entity_to_protobuf(client.get(key))._pb.SerializeToString()
+        )
+        lazyentity.patch(eager=True)
+        assert helpers.entity_to_protobuf(client.get(key))._pb == expected
 
 
 @pytest.mark.parametrize("take", [lambda entity: entity, lambda entity: entity._pb])
@@ -130,7 +219,7 @@ def test_what_somebody_looked_into(take: Callable[[Any], Any], for_rpc: bool) ->
 
 
 @pytest.fixture(params=["unpatched", "lazily", "eagerly"])
-def patched(request: pytest.FixtureRequest) -> str:
+def mode(request: pytest.FixtureRequest) -> str:
     if request.param != "unpatched":
         lazyentity.patch(eager=request.param == "eagerly")
     return str(request.param)
@@ -139,6 +228,7 @@ def patched(request: pytest.FixtureRequest) -> str:
 class TestWrap:
     """wrap(..., eager=True)."""
 
+    @each_read
     def test_a_client(self, client: Client, reads: Reads) -> None:
         expected = list(map(whole, reads(client)))
         for eager in (None, False, True):
@@ -146,27 +236,22 @@ class TestWrap:
                 lazyentity.patch(eager=eager)
             assert list(map(whole, reads(lazyentity.wrap(client, eager=True)))) == expected
 
-    def test_a_query(self, client: Client, patched: str) -> None:
-        query: Query = client.query(kind=KIND)
-        assert queried(lazyentity.wrap(query, eager=True)) == {STOCK}
-        assert queried(query) == {LAZY if patched == "lazily" else STOCK}
-
-    def test_decides_for_itself(self, client: Client, patched: str) -> None:
+    def test_decides_for_itself(self, client: Client, mode: str) -> None:
         """A target wrapped without eager= is lazy, with any patch of the process."""
         wrapped = lazyentity.wrap(client)
         assert one(wrapped) == LAZY
         assert queried(wrapped.query(kind=KIND)) == {LAZY}
+        query: Query = client.query(kind=KIND)
+        assert queried(lazyentity.wrap(query, eager=True)) == {STOCK}
+        assert queried(query) == {LAZY if mode == "lazily" else STOCK}
 
     def test_wrapping_again(self, client: Client) -> None:
         """Each wrapper keeps its own options; without any, it is returned as it is."""
         lazy = lazyentity.wrap(client)
         eager = lazyentity.wrap(lazy, eager=True)
         assert lazyentity.wrap(eager) is eager
-        assert [one(lazyentity.wrap(eager, eager=False)), one(eager), one(lazy)] == [
-            LAZY,
-            STOCK,
-            LAZY,
-        ]
+        seen = [one(each) for each in (lazyentity.wrap(eager, eager=False), eager, lazy)]
+        assert seen == [LAZY, STOCK, LAZY]
 
     @pytest.mark.parametrize("options", [{"strict": True}, {"prefetch": ["number"]}])
     def test_with_what_is_for_lazy_reads(self, client: Client, options: Any) -> None:
@@ -176,7 +261,8 @@ class TestWrap:
         defaults: Any = {"strict": False, "prefetch": []}
         assert one(lazyentity.wrap(client, eager=True, **defaults)) == STOCK
 
-    def test_messages_that_did_not_come_with_a_response(self, client: Client, patched: str) -> None:
+    @pytest.mark.usefixtures("mode")
+    def test_messages_that_did_not_come_with_a_response(self, client: Client) -> None:
         """Those of an application's own API object become stock entities, too."""
         message = messages.Entity.FromString(RICH)
         iterator = lazyentity.wrap(client.query(kind=KIND), eager=True).fetch()
@@ -213,13 +299,3 @@ class TestEnvironment:
         expected = {"classes": [STOCK], "contents": stock_contents}
         for found in answer(*program, LAZYENTITY_EAGER="1"):
             assert found == {"grpc": expected, "http": expected}
-
-
-def test_writes(client: Client) -> None:
-    """Eagerly read entities are written as by the stock client, while it is patched."""
-    key = client.key(KIND, 1)
-    expected = messages.Entity.FromString(
-        helpers.entity_to_protobuf(client.get(key))._pb.SerializeToString()
-    )
-    lazyentity.patch(eager=True)
-    assert helpers.entity_to_protobuf(client.get(key))._pb == expected

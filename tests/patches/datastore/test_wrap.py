@@ -11,8 +11,7 @@ from unittest import mock
 import pytest
 from google.cloud import datastore
 from google.cloud.datastore.aggregation import AggregationQuery
-from google.cloud.datastore.query import PropertyFilter, Query
-from google.cloud.datastore.transaction import Transaction
+from google.cloud.datastore.query import Query
 
 import lazyentity
 from tests.patches.conftest import Make
@@ -44,30 +43,35 @@ def query(client: Client) -> Query:
     return made
 
 
+def types_of(query: Any) -> list[str]:
+    """Fetch a query; return the classes of its entities."""
+    return sorted(entity_types(list(query.fetch())))
+
+
 class TestClient:
     """A wrapped client."""
 
-    def test_all_its_reads_are_lazy_and_right(self, client: Client, stock_contents: Any) -> None:
-        with nothing_changes():
-            result = read(lazyentity.wrap(client))
-        assert result == {"classes": LAZY, "contents": stock_contents}
-
-    def test_the_client_that_was_given_stays_stock(
-        self, client: Client, stock_contents: Any
+    def test_its_reads_alone_are_lazy_and_right(
+        self, client: Client, make: Make, stock_contents: Any
     ) -> None:
+        """Other clients stay stock, made before or after, and the one that was given, too."""
+        before = make()
         client.get(client.key(KIND, 1))
         with nothing_changes(client):
             wrapped = lazyentity.wrap(client)
-            read(wrapped)
-        assert read(client) == {"classes": STOCK, "contents": stock_contents}
-
-    def test_other_clients_stay_stock(self, make: Make, stock_contents: Any) -> None:
-        """Whether they were made before or after, and while the wrapped one is in use."""
-        before = make()
-        wrapped = lazyentity.wrap(make())
-        assert read(wrapped)["classes"] == LAZY
-        for other in (before, make()):
+            assert read(wrapped) == {"classes": LAZY, "contents": stock_contents}
+        for other in (client, before, make()):
             assert read(other) == {"classes": STOCK, "contents": stock_contents}
+
+    def test_an_unused_client_can_be_wrapped_first(self, make: Make, stock_contents: Any) -> None:
+        """The connection that the wrapped one opens is the one that the other goes on with."""
+        client = make()
+        wrapped = lazyentity.wrap(client)
+        assert read(wrapped)["classes"] == LAZY
+        opened = client._datastore_api_internal
+        assert opened is not None
+        assert read(client) == {"classes": STOCK, "contents": stock_contents}
+        assert client._datastore_api is opened
 
     def test_is_an_instance_of_what_it_wraps(self, make: Make) -> None:
         class Mine(datastore.Client):
@@ -78,10 +82,6 @@ class TestClient:
             assert isinstance(wrapped, kind)
             assert type(wrapped).__name__ == kind.__name__
             assert type(wrapped).__module__ == kind.__module__
-
-    def test_wrapping_again_gives_the_same(self, client: Client) -> None:
-        wrapped = lazyentity.wrap(client)
-        assert lazyentity.wrap(wrapped) is wrapped
 
     def test_state_is_shared_both_ways(self, make: Make) -> None:
         client = make(namespace="one")
@@ -104,37 +104,19 @@ class TestClient:
         assert sorted(entity.key.id for entity in missing) == [1000, 1001]
         assert deferred == []
 
-    def test_arguments_are_checked_as_stock_checks_them(self, client: Client) -> None:
-        wrapped = lazyentity.wrap(client)
-        foreign = datastore.Key(KIND, 1, project="another")
-        for reader in (client, wrapped):
-            assert reader.get_multi([]) == []
-            with pytest.raises(ValueError, match="Keys do not match project"):
-                reader.get_multi([foreign])
-            with pytest.raises(ValueError, match="missing must be None or an empty list"):
-                reader.get(reader.key(KIND, 1), missing=["not empty"])
-            with pytest.raises(ValueError, match="deferred must be None or an empty list"):
-                reader.get(reader.key(KIND, 1), deferred=["not empty"])
-            transaction = mock.Mock(id=b"t", spec=Transaction)
-            # Before 2.20, the text of the error is the second one.
-            with pytest.raises(ValueError, match=r"one of eventual, transaction|when in a trans"):
-                reader.get(reader.key(KIND, 1), eventual=True, transaction=transaction)
-
-    def test_absent_is_none(self, client: Client) -> None:
-        assert lazyentity.wrap(client).get(client.key(KIND, 1000)) is None
-
     def test_its_queries_are_wrapped(self, client: Client) -> None:
-        wrapped = lazyentity.wrap(client)
-        query = wrapped.query(kind=KIND)
+        query = lazyentity.wrap(client).query(kind=KIND)
         assert isinstance(query, Query)
-        assert entity_types(list(query.fetch())) == set(LAZY)
-        assert entity_types(list(client.query(kind=KIND).fetch())) == set(STOCK)
+        assert types_of(query) == LAZY
+        assert types_of(client.query(kind=KIND)) == STOCK
 
-    def test_its_aggregations_are_the_clients(self, client: Client) -> None:
+    def test_aggregations_are_the_clients(self, client: Client, query: Query) -> None:
+        """Over queries that are wrapped, and of clients that are."""
         wrapped = lazyentity.wrap(client)
-        aggregation = wrapped.aggregation_query(wrapped.query(kind=KIND)).count(alias="all")
-        assert type(aggregation) is AggregationQuery
-        assert [[one.value for one in row] for row in aggregation.fetch()] == [[COUNT]]
+        for of, over in ((client, lazyentity.wrap(query)), (wrapped, wrapped.query(kind=KIND))):
+            aggregation = of.aggregation_query(over).count(alias="all")
+            assert type(aggregation) is AggregationQuery
+            assert [[one.value for one in row] for row in aggregation.fetch()] == [[COUNT]]
 
     def test_reads_in_its_transactions(self, make: Make) -> None:
         client = make(namespace="wrap-transaction")
@@ -178,32 +160,23 @@ class TestClient:
             wrapped.put(entity)
         assert dict(client.get(stored.key)) == {"value": 2, "untouched": "u"}
 
-    def test_an_unused_client_can_be_wrapped_first(self, make: Make, stock_contents: Any) -> None:
-        """The connection that the wrapped one opens is the one that the other goes on with."""
-        client = make()
-        wrapped = lazyentity.wrap(client)
-        assert read(wrapped)["classes"] == LAZY
-        opened = client._datastore_api_internal
-        assert opened is not None
-        assert read(client) == {"classes": STOCK, "contents": stock_contents}
-        assert client._datastore_api is opened
+    def test_is_no_more_picklable_than_stock(self, client: Client) -> None:
+        for reader in (client, lazyentity.wrap(client)):
+            with pytest.raises(pickle.PicklingError, match="Client"):
+                pickle.dumps(reader)
 
 
 class TestQuery:
     """A wrapped query."""
 
-    def test_its_results_are_lazy_and_right(self, query: Query, stock_contents: Any) -> None:
+    def test_its_results_alone_are_lazy_and_right(
+        self, query: Query, client: Client, stock_contents: Any
+    ) -> None:
         with nothing_changes(query):
             entities = list(lazyentity.wrap(query).fetch())
         assert entity_types(entities) == set(LAZY)
         assert describe(entities) == stock_contents["fetch"]
-
-    def test_the_query_and_client_that_were_given_stay_stock(
-        self, query: Query, client: Client, stock_contents: Any
-    ) -> None:
-        wrapped = lazyentity.wrap(query)
-        assert entity_types(list(wrapped.fetch())) == set(LAZY)
-        assert entity_types(list(query.fetch())) == set(STOCK)
+        assert types_of(query) == STOCK
         assert read(client) == {"classes": STOCK, "contents": stock_contents}
 
     def test_interleaved_iterators_keep_to_themselves(self, query: Query) -> None:
@@ -216,18 +189,8 @@ class TestQuery:
             assert describe(lazy) == describe(stock)
 
     def test_is_an_instance_of_what_it_wraps(self, client: Client) -> None:
-        class Mine(Query):
-            def fetch_ids(self) -> list[Any]:
-                entities: Any = self.fetch()  # type: ignore[no-untyped-call]  # upstream
-                return [entity.key.id for entity in entities]
+        """Its own methods can be called, and those that it overrides are."""
 
-        mine: Any = Mine
-        wrapped = lazyentity.wrap(mine(client, kind=KIND, order=["__key__"]))
-        assert isinstance(wrapped, Mine)
-        assert isinstance(lazyentity.wrap(client.query()), Query)
-        assert wrapped.fetch_ids() == [1, 2, 3]
-
-    def test_overridden_methods_are_called(self, client: Client) -> None:
         class Mine(Query):
             fetched = 0
 
@@ -235,41 +198,16 @@ class TestQuery:
                 self.fetched += 1
                 return super().fetch(*args, **kwargs)  # type: ignore[no-untyped-call]  # upstream
 
+            def fetch_ids(self) -> list[Any]:
+                return [entity.key.id for entity in self.fetch()]
+
         mine: Any = Mine
-        wrapped = lazyentity.wrap(mine(client, kind=KIND))
-        assert entity_types(list(wrapped.fetch())) == set(LAZY)
-        assert wrapped.fetched == 1
-
-    def test_wrapping_again_gives_the_same(self, query: Query) -> None:
-        wrapped = lazyentity.wrap(query)
-        assert lazyentity.wrap(wrapped) is wrapped
-
-    def test_state_is_shared_both_ways(self, query: Query) -> None:
-        wrapped = lazyentity.wrap(query)
-        query.add_filter(filter=PropertyFilter("number", ">", 1))
-        assert [entity["number"] for entity in wrapped.fetch()] == [2, 3]
-        wrapped.add_filter(filter=PropertyFilter("number", "<", 3))
-        assert [entity["number"] for entity in query.fetch()] == [2]
-        wrapped.keys_only()
-        assert query.projection == ["__key__"]
-        query.projection = []
-        assert wrapped.projection == []
-
-    def test_fetch_takes_everything_that_it_takes(self, query: Query) -> None:
-        wrapped = lazyentity.wrap(query)
-        iterator = wrapped.fetch(1, 1)
-        assert [entity["number"] for entity in iterator] == [2]
-        iterator = wrapped.fetch(limit=1, start_cursor=iterator.next_page_token, eventual=True)
-        assert [entity["number"] for entity in iterator] == [3]
-
-    def test_pages(self, query: Query) -> None:
-        iterator = lazyentity.wrap(query).fetch()
-        numbers = []
-        for page in iterator.pages:
-            entities = list(page)
-            assert entity_types(entities) == set(LAZY)
-            numbers += [entity["number"] for entity in entities]
-        assert numbers == [1, 2, 3]
+        wrapped = lazyentity.wrap(mine(client, kind=KIND, order=["__key__"]))
+        assert isinstance(wrapped, Mine)
+        assert isinstance(lazyentity.wrap(client.query()), Query)
+        assert types_of(wrapped) == LAZY
+        assert wrapped.fetch_ids() == [1, 2, 3]
+        assert wrapped.fetched == 2
 
     def test_another_client_can_be_named(
         self, query: Query, make: Make, stock_contents: Any
@@ -290,15 +228,9 @@ class TestQuery:
 
     def test_reads_in_the_current_transaction(self, client: Client) -> None:
         with client.transaction(**_LATER) as transaction:
-            query = lazyentity.wrap(client.query(kind=KIND))
-            assert entity_types(list(query.fetch())) == set(LAZY)
+            assert types_of(lazyentity.wrap(client.query(kind=KIND))) == LAZY
         # Only responses to lookups hand an id back to a transaction that is begun later.
         assert transaction.id is None or isinstance(transaction.id, bytes)
-
-    def test_aggregations_over_it_are_the_clients(self, query: Query, client: Client) -> None:
-        aggregation = client.aggregation_query(lazyentity.wrap(query)).count()
-        ((count,),) = aggregation.fetch()
-        assert count.value == COUNT
 
     def test_a_query_without_a_real_client(self) -> None:
         """A mock of a client is passed on as it is."""
@@ -307,38 +239,29 @@ class TestQuery:
         assert iterator.client is client
 
 
-class TestTogether:
-    """wrap() with the other ways of choosing."""
-
-    @pytest.mark.parametrize("is_first", [True, False])
-    def test_wrapped_before_patching_or_after(
-        self, client: Client, stock_contents: Any, is_first: bool
-    ) -> None:
-        if is_first:
-            wrapped = lazyentity.wrap(client)
-            read(wrapped)
-        lazyentity.patch()
-        if not is_first:
-            wrapped = lazyentity.wrap(client)
-        for reader in (wrapped, client):
-            assert read(reader) == {"classes": LAZY, "contents": stock_contents}
-        lazyentity.unpatch()
-        assert read(wrapped) == {"classes": LAZY, "contents": stock_contents}
-        assert read(client) == {"classes": STOCK, "contents": stock_contents}
-
-    def test_eager_overrules(self, client: Client, query: Query, stock_contents: Any) -> None:
+@pytest.mark.parametrize("is_first", [True, False])
+def test_wrapped_before_patching_or_after(
+    client: Client, stock_contents: Any, is_first: bool
+) -> None:
+    if is_first:
         wrapped = lazyentity.wrap(client)
-        with lazyentity.eager():
-            assert read(wrapped) == {"classes": STOCK, "contents": stock_contents}
-            assert entity_types(list(lazyentity.wrap(query).fetch())) == set(STOCK)
-        assert read(wrapped)["classes"] == LAZY
+        read(wrapped)
+    lazyentity.patch()
+    if not is_first:
+        wrapped = lazyentity.wrap(client)
+    for reader in (wrapped, client):
+        assert read(reader) == {"classes": LAZY, "contents": stock_contents}
+    lazyentity.unpatch()
+    assert read(wrapped) == {"classes": LAZY, "contents": stock_contents}
+    assert read(client) == {"classes": STOCK, "contents": stock_contents}
 
-    def test_the_kill_switch_is_for_patching_alone(
-        self, client: Client, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        """LAZYENTITY_DISABLE turns patch() off, but not wrap()."""
-        monkeypatch.setenv("LAZYENTITY_DISABLE", "1")
-        assert read(lazyentity.wrap(client))["classes"] == LAZY
+
+def test_the_kill_switch_is_for_patching_alone(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """LAZYENTITY_DISABLE turns patch() off, but not wrap()."""
+    monkeypatch.setenv("LAZYENTITY_DISABLE", "1")
+    assert read(lazyentity.wrap(client))["classes"] == LAZY
 
 
 class _QueryLike:
@@ -359,6 +282,10 @@ class _QueryLike:
         (datastore.Client, "type"),
         (datastore.Entity(), "google.cloud.datastore.entity.Entity"),
         (datastore.Key("K", 1, project="p"), "google.cloud.datastore.key.Key"),
+        (
+            AggregationQuery(None, mock.Mock()),
+            "google.cloud.datastore.aggregation.AggregationQuery",
+        ),
         (_QueryLike(), "_QueryLike"),
         (mock.Mock(spec=datastore.Client), "unittest.mock.Mock"),
     ],
@@ -374,7 +301,7 @@ def test_anything_else_is_refused(given: Any, named: str) -> None:
 
 
 @pytest.mark.parametrize("kind", [datastore.Client, Query])
-def test_state_in_slots_is_refused(kind: Any, client: Client) -> None:
+def test_state_in_slots_is_refused(kind: Any) -> None:
     """A subclass that keeps state in slots cannot share it; the TypeError names the slot."""
 
     class Slotted(kind):  # type: ignore[misc]  # a base known at run time only
@@ -382,16 +309,3 @@ def test_state_in_slots_is_refused(kind: Any, client: Client) -> None:
 
     with pytest.raises(TypeError, match=r"Slotted.*'extra' in a slot"):
         lazyentity.wrap(object.__new__(Slotted))
-
-
-def test_aggregation_queries_are_refused(client: Client) -> None:
-    """There is nothing to be lazy about in numbers."""
-    with pytest.raises(TypeError, match=r"not google\.cloud\.datastore\.aggregation\."):
-        lazyentity.wrap(client.aggregation_query(client.query()))
-
-
-def test_clients_are_no_more_picklable_than_stock(client: Client) -> None:
-    """A wrapped client refuses to be pickled as the stock one does."""
-    for reader in (client, lazyentity.wrap(client)):
-        with pytest.raises(pickle.PicklingError, match="Client"):
-            pickle.dumps(reader)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -13,50 +12,23 @@ from google.cloud.datastore.query import PropertyFilter, Query
 import lazyentity
 from lazyentity.codec import messages
 from tests.patches.conftest import Make
+from tests.patches.datastore.activations import READS, Reads
 from tests.patches.order_program import COUNT, KIND, read
 from tests.support.describing import describe, entity_types
 
 Client = datastore.Client
 
-Reads = Callable[[Any], list[Any]]
-
-
-def keys(client: Client) -> list[Any]:
-    return [client.key(KIND, number + 1) for number in range(COUNT)]
-
-
-READS: dict[str, Reads] = {
-    "get": lambda client: [client.get(key) for key in keys(client)],
-    "get_multi": lambda client: client.get_multi(keys(client)),
-    "fetch": lambda client: list(client.query(kind=KIND).fetch()),
-    "next": lambda client: [next(iter(client.query(kind=KIND).fetch()))] * COUNT,
-    "pages": lambda client: [
-        entity for page in client.query(kind=KIND).fetch().pages for entity in page
-    ],
-    "projection": lambda client: list(
-        client.query(kind=KIND, projection=["number", "parity"]).fetch()
-    ),
-    "another client": lambda client: list(client.query(kind=KIND).fetch(client=client)),
-    "in a transaction": lambda client: _read_in_transaction(client),
-}
-
-
-def _read_in_transaction(client: Any) -> list[Any]:
-    with client.transaction():
-        found: list[Any] = client.get_multi(keys(client))
-        return found
-
-
-@pytest.fixture(params=list(READS))
-def reads(request: pytest.FixtureRequest) -> Reads:
-    return READS[request.param]
+each_read = pytest.mark.parametrize("reads", READS.values(), ids=READS)
+each_write = pytest.mark.parametrize("how", ["put", "batch", "transaction"])
 
 
 @pytest.fixture(params=[False, True], ids=["unpatched", "patched"])
-def patched(request: pytest.FixtureRequest, _stock_before_and_after: None) -> bool:
+def patched(request: pytest.FixtureRequest, _stock_before_and_after: None) -> None:
     if request.param:
         lazyentity.patch()
-    return bool(request.param)
+
+
+in_any_process = pytest.mark.usefixtures("patched")
 
 
 @pytest.fixture
@@ -65,10 +37,34 @@ def query(client: Client) -> Query:
     return made
 
 
+def decoded(query: Any) -> set[Any]:
+    """Return the names of properties that are decoded of the entities of a query."""
+    return {lazyentity.decoded(entity) for entity in query.fetch()}
+
+
+def write(client: Any, how: str, entity: Any) -> None:
+    if how == "put":
+        client.put(entity)
+    else:
+        with getattr(client, how)() as open_batch:
+            open_batch.put(entity)
+
+
+def stored(client: Client, **properties: Any) -> datastore.Entity:
+    """Store an entity; its longer and unread properties are not indexed."""
+    excluded = [name for name in ("long", "read") if name in properties]
+    entity = datastore.Entity(client.key("Kept", 1), exclude_from_indexes=excluded)
+    entity.update(properties)
+    client.put(entity)
+    return entity
+
+
 class TestPrefetch:
     """prefetch=."""
 
-    def test_decodes_what_is_named(self, client: Client, reads: Reads, patched: bool) -> None:
+    @in_any_process
+    @each_read
+    def test_decodes_what_is_named(self, client: Client, reads: Reads) -> None:
         """Every entity with the property has it decoded, and nothing else."""
         entities = reads(lazyentity.wrap(client, prefetch=["number", "parity", "absent"]))
         assert len(entities) == COUNT
@@ -76,21 +72,17 @@ class TestPrefetch:
             assert type(entity) is lazyentity.LazyEntity
             assert set(lazyentity.decoded(entity)) == {"number", "parity"}
 
-    def test_contents_are_the_same(
-        self, client: Client, stock_contents: Any, patched: bool
-    ) -> None:
+    @in_any_process
+    def test_contents_are_the_same(self, client: Client, stock_contents: Any) -> None:
         wrapped = lazyentity.wrap(client, prefetch=["list", "inner", "meant"])
         assert read(wrapped) == {"classes": ["LazyEntity"], "contents": stock_contents}
 
-    def test_of_a_query(self, query: Query, patched: bool) -> None:
-        for entity in lazyentity.wrap(query, prefetch=("number",)).fetch():
-            assert lazyentity.decoded(entity) == ("number",)
-
+    @in_any_process
     def test_any_iterable_of_names(self, query: Query) -> None:
         for names in ({"number"}, ("number",), iter(["number"]), {"number": 1}.keys()):
             wrapped = lazyentity.wrap(query, prefetch=names)
             for _ in range(2):
-                assert {lazyentity.decoded(entity) for entity in wrapped.fetch()} == {("number",)}
+                assert decoded(wrapped) == {("number",)}
 
     def test_of_missing_entities(self, client: Client) -> None:
         """These have no properties; that is not an error."""
@@ -127,7 +119,9 @@ class TestPrefetch:
 class TestStrict:
     """strict=True."""
 
-    def test_refuses_everything_else(self, client: Client, reads: Reads, patched: bool) -> None:
+    @in_any_process
+    @each_read
+    def test_refuses_everything_else(self, client: Client, reads: Reads) -> None:
         for entity in reads(lazyentity.wrap(client, prefetch=["number"], strict=True)):
             assert isinstance(entity, lazyentity.LazyEntity)
             assert entity["number"] in range(COUNT + 1)
@@ -137,7 +131,8 @@ class TestStrict:
             with pytest.raises(RuntimeError, match="not prefetched"):
                 entity.items()
 
-    def test_of_a_query(self, query: Query, patched: bool) -> None:
+    @in_any_process
+    def test_of_a_query(self, query: Query) -> None:
         for entity in lazyentity.wrap(query, strict=True).fetch():
             with pytest.raises(RuntimeError, match="property 'number'"):
                 entity["number"]
@@ -149,25 +144,20 @@ class TestStrict:
             assert entity["inner"]["numbers"] == [1, 2]
             assert entity["list"][-1]["deeper"]["at"].year == 2024
 
-    @pytest.mark.parametrize("how", ["put", "batch", "transaction"])
-    def test_is_written(self, make: Make, transport: str, patched: bool, how: str) -> None:
+    @in_any_process
+    @each_write
+    def test_is_written(self, make: Make, transport: str, how: str) -> None:
         """By the wrapped client and by the one that was wrapped; nothing is lost."""
         client = make(namespace=f"strict-{transport}-{how}")
-        stored = datastore.Entity(client.key("Kept", 1), exclude_from_indexes=("long",))
-        stored.update({"value": 1, "long": "x" * 2000, "list": [1, 2]})
         for writer in (client, lazyentity.wrap(client)):
-            client.put(stored)
+            kept = stored(client, value=1, long="x" * 2000, list=[1, 2])
             wrapped = lazyentity.wrap(client, prefetch=["value"], strict=True)
-            entity = wrapped.get(stored.key)
+            entity = wrapped.get(kept.key)
             entity["value"] += 1
-            if how == "put":
-                writer.put(entity)
-            else:
-                with getattr(writer, how)() as open_batch:
-                    open_batch.put(entity)
+            write(writer, how, entity)
             with lazyentity.eager():
-                now = client.get(stored.key)
-            assert dict(now) == {**stored, "value": 2}
+                now = client.get(kept.key)
+            assert dict(now) == {**kept, "value": 2}
             assert now.exclude_from_indexes == {"long"}
             with pytest.raises(RuntimeError, match="not prefetched"):
                 entity["long"]
@@ -176,33 +166,37 @@ class TestStrict:
 class TestOptions:
     """Whose the options are."""
 
-    def test_eager_overrules(self, client: Client, query: Query, stock_contents: Any) -> None:
-        options: Any = {"prefetch": ["number"], "strict": True}
+    @pytest.mark.parametrize("options", [{}, {"prefetch": ["number"], "strict": True}])
+    def test_eager_overrules(
+        self, client: Client, query: Query, stock_contents: Any, options: Any
+    ) -> None:
+        wrapped = lazyentity.wrap(client, **options)
         with lazyentity.eager():
             entities = list(lazyentity.wrap(query, **options).fetch())
-            contents = read(lazyentity.wrap(client, **options))
+            contents = read(wrapped)
         assert entity_types(entities) == {"Entity"}
         assert describe(entities) == stock_contents["fetch"]
         assert contents == {"classes": ["Entity"], "contents": stock_contents}
+        assert type(wrapped.get(client.key(KIND, 1))) is lazyentity.LazyEntity
 
     def test_nothing_else_has_them(self, client: Client, query: Query, stock_contents: Any) -> None:
         lazyentity.wrap(client, prefetch=["number"], strict=True)
         lazyentity.wrap(query, prefetch=["number"], strict=True)
         assert read(client) == {"classes": ["Entity"], "contents": stock_contents}
         assert read(lazyentity.wrap(client))["contents"] == stock_contents
-        assert {lazyentity.decoded(one) for one in lazyentity.wrap(query).fetch()} == {()}
+        assert decoded(lazyentity.wrap(query)) == {()}
 
     def test_wrapping_again(self, query: Query) -> None:
         """The result has the options given for it; the first one keeps its own."""
         plain = lazyentity.wrap(query)
         first = lazyentity.wrap(plain, prefetch=["number"], strict=True)
         second = lazyentity.wrap(first, prefetch=["parity"])
-        assert lazyentity.wrap(first) is first
+        for wrapped in (plain, first, second):
+            assert lazyentity.wrap(wrapped) is wrapped
         assert lazyentity.wrap(second, prefetch=[], strict=False) is second
         assert type(plain) is type(first) is type(second)
-        for wrapped, decoded in ((plain, ()), (first, ("number",)), (second, ("parity",))):
-            for entity in wrapped.fetch():
-                assert lazyentity.decoded(entity) == decoded
+        for wrapped, names in ((plain, ()), (first, ("number",)), (second, ("parity",))):
+            assert decoded(wrapped) == {names}
         with pytest.raises(RuntimeError, match="not prefetched"):
             next(iter(first.fetch()))["parity"]
         assert next(iter(second.fetch()))["number"] == 1
@@ -210,11 +204,13 @@ class TestOptions:
     def test_wrapping_a_client_again(self, client: Client) -> None:
         first = lazyentity.wrap(client, prefetch=["number"])
         second = lazyentity.wrap(first, strict=True)
+        for wrapped in (lazyentity.wrap(client), first, second):
+            assert lazyentity.wrap(wrapped) is wrapped
         assert lazyentity.decoded(first.get(client.key(KIND, 1))) == ("number",)
         assert lazyentity.decoded(second.get(client.key(KIND, 1))) == ()
         assert first._datastore_api is second._datastore_api
 
-    def test_state_is_still_shared(self, query: Query) -> None:
+    def test_state_is_shared(self, query: Query) -> None:
         wrapped = [
             lazyentity.wrap(query),
             lazyentity.wrap(query, prefetch=["number"]),
@@ -230,12 +226,12 @@ class TestOptions:
         wrapped = lazyentity.wrap(client, prefetch=["number"])
         query = wrapped.query(kind=KIND)
         other = lazyentity.wrap(query, prefetch=["parity"])
-        assert {lazyentity.decoded(entity) for entity in query.fetch()} == {("number",)}
-        assert {lazyentity.decoded(entity) for entity in other.fetch()} == {("parity",)}
+        assert decoded(query) == {("number",)}
+        assert decoded(other) == {("parity",)}
 
     def test_a_copy_of_a_query_has_them(self, query: Query) -> None:
         copied = copy.copy(lazyentity.wrap(query, prefetch=["number"]))
-        assert {lazyentity.decoded(entity) for entity in copied.fetch()} == {("number",)}
+        assert decoded(copied) == {("number",)}
 
     def test_of_subclasses(self, make: Make) -> None:
         class Mine(datastore.Client):
@@ -251,51 +247,36 @@ class TestOptions:
 class TestDetached:
     """Detached entities and clients."""
 
-    @pytest.mark.parametrize("how", ["put", "batch", "transaction"])
-    def test_are_not_written(self, make: Make, transport: str, patched: bool, how: str) -> None:
+    @in_any_process
+    @each_write
+    def test_are_not_written(self, make: Make, transport: str, how: str) -> None:
         """No client writes them; the stored entity stays as it was."""
         client = make(namespace=f"detached-{transport}-{how}")
-        stored = datastore.Entity(client.key("Kept", 1))
-        stored.update({"read": 1, "unread": 2})
-        client.put(stored)
-        wrapped = lazyentity.wrap(client)
+        kept = stored(client, read=1, unread=2)
         for names in (["read"], []):
-            found = lazyentity.wrap(client, prefetch=names).get(stored.key)
+            found = lazyentity.wrap(client, prefetch=names).get(kept.key)
             (detached,) = lazyentity.detach([found])
-            for writer in (client, wrapped):
+            for writer in (client, lazyentity.wrap(client)):
                 with pytest.raises(RuntimeError, match="was detached"):
-                    _write(writer, how, detached)
+                    write(writer, how, detached)
         with lazyentity.eager():
-            assert dict(client.get(stored.key)) == {"read": 1, "unread": 2}
+            assert dict(client.get(kept.key)) == {"read": 1, "unread": 2}
 
-    def test_partial_ones_are_written(self, make: Make, transport: str, patched: bool) -> None:
+    @in_any_process
+    def test_partial_ones_are_written(self, make: Make, transport: str) -> None:
         client = make(namespace=f"detached-{transport}")
-        stored = datastore.Entity(client.key("Kept", 1), exclude_from_indexes=("read",))
-        stored.update({"read": 1, "unread": 2})
-        client.put(stored)
-        found = lazyentity.wrap(client, prefetch=["read"]).get(stored.key)
+        kept = stored(client, read=1, unread=2)
+        found = lazyentity.wrap(client, prefetch=["read"]).get(kept.key)
         client.put_multi(lazyentity.detach([found], partial=True))
         with lazyentity.eager():
-            now = client.get(stored.key)
+            now = client.get(kept.key)
         assert dict(now) == {"read": 1}
         assert now.exclude_from_indexes == {"read"}
 
-    def test_of_a_query(self, query: Query) -> None:
-        """An iterator goes in as it is."""
+    def test_of_a_query(self, client: Client, query: Query) -> None:
+        """An iterator goes in as it is; a detached entity still tells which one it is."""
         detached = lazyentity.detach(lazyentity.wrap(query, prefetch=["number"]).fetch())
         assert [(entity.key.id, dict(entity)) for entity in detached] == [
             (number + 1, {"number": number + 1}) for number in range(COUNT)
         ]
-
-    def test_keys_serve(self, client: Client, query: Query) -> None:
-        """A detached entity still tells which one it is."""
-        (detached, *_) = lazyentity.detach(lazyentity.wrap(query).fetch())
-        assert client.get(detached.key)["number"] == 1
-
-
-def _write(client: Any, how: str, entity: Any) -> None:
-    if how == "put":
-        client.put(entity)
-    else:
-        with getattr(client, how)() as open_batch:
-            open_batch.put(entity)
+        assert client.get(detached[0].key)["number"] == 1
