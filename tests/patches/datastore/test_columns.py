@@ -200,53 +200,24 @@ def test_messages_are_no_entities(lazily: datastore.Client, messages: list[Any])
         lazyentity.columns(messages, ["number"])
 
 
-def _around_conversion(seen: list[Any]) -> tuple[Any, str, Any]:
-    original: Any = helpers.entity_from_protobuf
-
-    def convert(message: Any) -> Any:
-        seen.append(original(message))
+def _noting(original: Any, seen: list[Any]) -> Any:
+    def step(*args: Any) -> Any:
+        seen.append(original(*args))
         return seen[-1]
 
-    return helpers, "entity_from_protobuf", convert
+    return step
 
 
-def _around_item(seen: list[Any]) -> tuple[Any, str, Any]:
-    original: Any = query_module._item_to_entity
+def _noting_items(original: Any, seen: list[Any]) -> Any:
+    def items(iterator: Any) -> Iterator[Any]:
+        for item in original(iterator):
+            seen.append(item)
+            yield item
 
-    def convert(iterator: Any, message: Any) -> Any:
-        seen.append(original(iterator, message))
-        return seen[-1]
-
-    return query_module, "_item_to_entity", convert
-
-
-def _around_items(kind: Any) -> Callable[[list[Any]], tuple[Any, str, Any]]:
-    def around(seen: list[Any]) -> tuple[Any, str, Any]:
-        original = kind._items_iter
-
-        def items(iterator: Any) -> Iterator[Any]:
-            for item in original(iterator):
-                seen.append(item)
-                yield item
-
-        return kind, "_items_iter", items
-
-    return around
+    return items
 
 
-def _around_pages(seen: list[Any]) -> tuple[Any, str, Any]:
-    original: Any = page_iterator.Page.__next__
-
-    def step(page: Any) -> Any:
-        seen.append(original(page))
-        return seen[-1]
-
-    return page_iterator.Page, "__next__", step
-
-
-def _around_next_page(seen: list[Any]) -> tuple[Any, str, Any]:
-    original: Any = query_module.Iterator._next_page
-
+def _noting_page(original: Any, seen: list[Any]) -> Any:
     def next_page(iterator: Any) -> Any:
         page = original(iterator)
         if page is None:
@@ -254,28 +225,30 @@ def _around_next_page(seen: list[Any]) -> tuple[Any, str, Any]:
         seen.extend(page)
         return page_iterator.Page(iterator, seen, lambda _, item: item)
 
-    return query_module.Iterator, "_next_page", next_page
+    return next_page
 
 
-REPLACED: dict[str, Callable[[list[Any]], tuple[Any, str, Any]]] = {
-    "conversion": _around_conversion,
-    "conversion of items": _around_item,
-    "items of all clients": _around_items(page_iterator.Iterator),
-    "items of the client": _around_items(query_module.Iterator),
-    "pages": _around_pages,
-    "making pages": _around_next_page,
+STEPS: dict[str, tuple[Any, str, Callable[[Any, list[Any]], Any]]] = {
+    "conversion": (helpers, "entity_from_protobuf", _noting),
+    "conversion of items": (query_module, "_item_to_entity", _noting),
+    "items of all clients": (page_iterator.Iterator, "_items_iter", _noting_items),
+    "items of the client": (query_module.Iterator, "_items_iter", _noting_items),
+    "pages": (page_iterator.Page, "__next__", _noting),
+    "making pages": (query_module.Iterator, "_next_page", _noting_page),
 }
+"""The steps of an iteration, and functions that others put around them."""
 
 
-@pytest.mark.parametrize("replaced", REPLACED)
+@pytest.mark.parametrize("name", STEPS)
 def test_code_of_others_sees_entities(
-    client: datastore.Client, stock: Any, monkeypatch: pytest.MonkeyPatch, replaced: str
+    client: datastore.Client, stock: Any, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     """Each step of an iteration can have code of others around it, which gets every entity."""
     lazyentity.patch()
     seen: list[Any] = []
     with monkeypatch.context() as patching:
-        patching.setattr(*REPLACED[replaced](seen))
+        holder, attribute, noting = STEPS[name]
+        patching.setattr(holder, attribute, noting(getattr(holder, attribute), seen))
         assert snapshot(lazyentity.columns(_fetch(client), NAMES)) == snapshot(stock)
     assert [type(entity) for entity in seen] == [lazyentity.LazyEntity] * COUNT
 

@@ -64,10 +64,6 @@ def _ordered(client: Any, **options: Any) -> Any:
     return client.query(kind=KIND, order=["__key__"], **options)
 
 
-async def _get(client: Any) -> Any:
-    return await client.get_async(*_keys(client, 1))
-
-
 async def _get_absent(client: Any) -> Any:
     missing: list[Any] = []
     return [await client.get_async(*_keys(client, 99), missing=missing), missing]
@@ -80,16 +76,8 @@ async def _get_multi(client: Any) -> Any:
     return [await client.get_multi_async(keys, missing=missing, deferred=deferred), missing]
 
 
-async def _get_of_another_project(client: Any) -> Any:
-    return await client.get_async(datastore.Key(KIND, 1, project="elsewhere"))
-
-
-async def _get_of_a_partial_key(client: Any) -> Any:
-    return await client.get_async(client.key(KIND))
-
-
-async def _query(client: Any) -> Any:
-    return await _all_of(_ordered(client))
+def _query(client: Any) -> Any:
+    return _all_of(_ordered(client))
 
 
 async def _query_with_a_filter(client: Any) -> Any:
@@ -104,19 +92,11 @@ async def _query_of_keys(client: Any) -> Any:
     return await _all_of(query)
 
 
-async def _query_with_a_projection(client: Any) -> Any:
-    return await _all_of(client.query(kind=KIND, projection=["number"], order=["number"]))
-
-
 async def _query_in_parts(client: Any) -> Any:
     iterator = _ordered(client).fetch(limit=2)
     first = [entity async for entity in iterator]
     cursor = iterator.next_page_token
     return [first, cursor, await _all_of(_ordered(client), start_cursor=cursor, offset=1)]
-
-
-async def _query_of_a_bad_cursor(client: Any) -> Any:
-    return await _all_of(_ordered(client), start_cursor="bm8gY3Vyc29y")
 
 
 async def _aggregation(client: Any) -> Any:
@@ -125,15 +105,27 @@ async def _aggregation(client: Any) -> Any:
     return [[(one.alias, one.value) for one in several] for several in results]
 
 
-@pytest.mark.parametrize(
-    "read",
-    [
-        *(_get, _get_absent, _get_multi, _get_of_another_project, _get_of_a_partial_key),
-        *(_query, _query_with_a_filter, _query_of_keys, _query_with_a_projection),
-        *(_query_in_parts, _query_of_a_bad_cursor, _aggregation),
-    ],
-    ids=lambda read: read.__name__.strip("_"),
-)
+READS: dict[str, Scenario] = {
+    "get": lambda client: client.get_async(*_keys(client, 1)),
+    "get of nothing": _get_absent,
+    "get_multi": _get_multi,
+    "get of another project": lambda client: client.get_async(
+        datastore.Key(KIND, 1, project="elsewhere")
+    ),
+    "get of a partial key": lambda client: client.get_async(client.key(KIND)),
+    "query": _query,
+    "filter": _query_with_a_filter,
+    "keys": _query_of_keys,
+    "projection": lambda client: _all_of(
+        client.query(kind=KIND, projection=["number"], order=["number"])
+    ),
+    "parts": _query_in_parts,
+    "a bad cursor": lambda client: _all_of(_ordered(client), start_cursor="bm8gY3Vyc29y"),
+    "aggregation": _aggregation,
+}
+
+
+@pytest.mark.parametrize("read", READS.values(), ids=READS)
 def test_reads(ports: Ports, read: Scenario) -> None:
     stock = outcome(lambda: _run(ports, read))
     lazyentity.patch("datastore")

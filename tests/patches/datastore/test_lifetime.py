@@ -36,30 +36,30 @@ def test_clients_of_every_age_work_after_unpatching(make: Make, stock_contents: 
         assert read(client) == {"classes": ["LazyEntity"], "contents": stock_contents}
 
 
-@pytest.mark.parametrize("change", [lazyentity.unpatch, lazyentity.patch])
+@pytest.mark.parametrize("before", ["stock", "lazy", "eager"])
+@pytest.mark.parametrize("is_page", [False, True])
 def test_an_iterator_goes_on(
-    client: Client, stock_contents: Any, change: Callable[[], None]
+    client: Client, stock_contents: Any, before: str, is_page: bool
 ) -> None:
-    """Entities fetched before are converted as by then, with the right contents."""
-    if change is lazyentity.unpatch:
-        lazyentity.patch()
-    iterator = iter(client.query(kind=KIND, order=["__key__"]).fetch())
-    entities = [next(iterator)]
-    change()
-    entities += iterator
-    assert entity_types(entities) == {"LazyEntity", "Entity"}
-    assert describe(entities) == stock_contents["fetch"]
+    """Entities are converted by what is in place then, nested ones included, of a page as well."""
+    if before != "stock":
+        lazyentity.patch(eager=before == "eager")
+    iterator = client.query(kind=KIND, order=["__key__"]).fetch()
+    entities = iter(next(iterator.pages) if is_page else iterator)
+    found = [next(entities)]
+    (lazyentity.patch if before == "stock" else lazyentity.unpatch)()
+    found += entities
+    kinds = ["LazyEntity" if before == "lazy" else "Entity"]
+    kinds += ["LazyEntity" if before == "stock" else "Entity"] * 2
+    assert [entity_types(entity) for entity in found] == [{kind} for kind in kinds]
+    assert describe(found) == stock_contents["fetch"]
 
 
-def test_a_page_fetched_while_patched_is_converted_after(
-    client: Client, stock_contents: Any
-) -> None:
-    """So is a page that was not read yet, nested entities included."""
+def test_a_page_that_was_not_read_yet(client: Client, stock_contents: Any) -> None:
     lazyentity.patch()
     page = next(client.query(kind=KIND, order=["__key__"]).fetch().pages)
     lazyentity.unpatch()
-    entities = list(page)
-    assert describe(entities) == stock_contents["fetch"]
+    assert describe(list(page)) == stock_contents["fetch"]
 
 
 class TestEntities:
@@ -75,11 +75,6 @@ class TestEntities:
         assert set(lazyentity.decoded(entity)) == {"number", "inner", "at"}
         assert describe(entity) == stock_contents["get"]
         assert entity_types(entity) == {"LazyEntity"}
-
-    def test_can_be_materialised(self, client: Client, stock_contents: Any) -> None:
-        lazyentity.patch()
-        entity = client.get(client.key(KIND, 1))
-        lazyentity.unpatch()
         plain = lazyentity.materialize(entity)
         assert entity_types(plain) == {"Entity"}
         assert describe(plain) == stock_contents["get"]

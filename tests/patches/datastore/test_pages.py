@@ -180,14 +180,3 @@ def test_an_entity_that_was_changed_is_converted_as_it_is(client: datastore.Clie
     assert isinstance(first, lazyentity.LazyEntity)
     assert "added" not in second
     assert untouched.read(LAZY) == second
-
-
-@pytest.mark.parametrize("eager", [False, True])
-def test_the_rest_of_a_page_after_the_patch_is_gone(client: datastore.Client, eager: bool) -> None:
-    """Each entity is converted by what is in place then."""
-    lazyentity.patch("datastore", eager=eager)
-    entities = iter(next(client.query(kind=KIND).fetch(limit=3).pages))
-    first = next(entities)
-    lazyentity.unpatch()
-    expected = datastore.Entity if eager else lazyentity.LazyEntity
-    assert [type(first), *map(type, entities)] == [expected, datastore.Entity, datastore.Entity]

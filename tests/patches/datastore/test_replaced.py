@@ -1,18 +1,20 @@
 """Conversions that another library put in place of the client's own are called.
 
-As a framework does it that has classes of its own for entities and keys.
+As published frameworks do it that have classes of their own for entities and keys: the conversions
+take apart the message of an entity, and only convert single values with a helper of the client.
 """
 
 from __future__ import annotations
 
 import contextlib
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from google.cloud import datastore
 from google.cloud.datastore import helpers
+from google.cloud.datastore_v1.types import entity as entity_pb2
 
 import lazyentity
 from tests.support import hostile
@@ -43,7 +45,11 @@ class TheirKey(datastore.Key):
 
 
 class TheirEntity(datastore.Entity):
-    """An entity of a framework."""
+    """An entity of a framework, which takes the keys of its framework alone."""
+
+    def __init__(self, key: Any = None, exclude_from_indexes: Any = (), kind: Any = TheirKey):
+        super().__init__(key, exclude_from_indexes)  # type: ignore[no-untyped-call]  # upstream is untyped
+        assert key is None or type(key) is kind
 
 
 # The client announces types, but annotates no constructors.
@@ -52,10 +58,15 @@ _make_entity: Any = TheirEntity
 
 
 class Framework:
-    """Functions that a framework puts into ``helpers``; each notes its arguments."""
+    """Functions that a framework puts into ``helpers``; each notes its arguments.
 
-    def __init__(self) -> None:
+    Args:
+        names: of the functions that it puts there.
+    """
+
+    def __init__(self, names: tuple[str, ...]) -> None:
         self.given: list[str] = []
+        self._names = names
 
     def _note(self, name: str, value: Any) -> None:
         self.given.append(f"{name} {type(value)}")
@@ -67,10 +78,19 @@ class Framework:
 
     def entity_from_protobuf(self, message: Any) -> Any:
         self._note("entity", message)
-        stock = _STOCK["entity_from_protobuf"](message)
-        entity: Any = _make_entity(stock.key, tuple(stock.exclude_from_indexes))
-        entity.update(stock)
-        entity._meanings.update(stock._meanings)
+        if isinstance(message, entity_pb2.Entity):
+            message = message._pb
+        has_key = message.HasField("key")
+        key = helpers.key_from_protobuf(message.key) if has_key else None
+        entity = _make_entity(key, kind=type(key))
+        for name, part in message.properties.items():
+            entity[name] = value = helpers._get_value_from_value_pb(part)
+            meaning = helpers._get_meaning(part, is_list=isinstance(value, list))
+            if meaning is not None:
+                entity._meanings[name] = meaning, value
+            flags = {item.exclude_from_indexes for item in part.array_value.values}
+            if part.exclude_from_indexes or True in flags:
+                entity.exclude_from_indexes.add(name)
         return entity
 
     def _get_value_from_value_pb(self, message: Any) -> Any:
@@ -81,6 +101,18 @@ class Framework:
         self.given.append("encoding")
         return _STOCK["entity_to_protobuf"](entity)
 
+    @contextlib.contextmanager
+    def replacing(self) -> Iterator[None]:
+        """Put the functions in place, and the originals back in the end."""
+        originals = {name: getattr(helpers, name) for name in self._names}
+        for name in self._names:
+            setattr(helpers, name, getattr(self, name))
+        try:
+            yield
+        finally:
+            for name, original in originals.items():
+                setattr(helpers, name, original)
+
 
 _NAMES = [
     ("entity_from_protobuf", "key_from_protobuf"),
@@ -89,18 +121,6 @@ _NAMES = [
     ("_get_value_from_value_pb",),
     ("entity_to_protobuf",),
 ]
-
-
-@contextlib.contextmanager
-def _replaced(framework: Framework, names: tuple[str, ...]) -> Iterator[None]:
-    originals = {name: getattr(helpers, name) for name in names}
-    for name in names:
-        setattr(helpers, name, getattr(framework, name))
-    try:
-        yield
-    finally:
-        for name, original in originals.items():
-            setattr(helpers, name, original)
 
 
 def _use(client: Client, framework: Framework) -> dict[str, Any]:
@@ -113,9 +133,15 @@ def _use(client: Client, framework: Framework) -> dict[str, Any]:
     given = sorted(framework.given)
     client.put(found[0])
     client.put_multi(found[:3])
+    with client.transaction():
+        changed = client.get(keys[1])
+        changed["number"] = 77
+        client.put(changed)
+    encoded = framework.given.count("encoding")
+    found += client.query(kind="Replaced", order=("__key__",)).fetch()
     return {
         "given": given,
-        "encoded": framework.given.count("encoding"),
+        "encoded": encoded,
         "classes": [type(entity) for entity in found],
         "keys": [type(entity.key) for entity in found],
         "inner": [type(entity["inner"]) for entity in found],
@@ -123,48 +149,41 @@ def _use(client: Client, framework: Framework) -> dict[str, Any]:
     }
 
 
-def _after(
-    framework: Framework, names: tuple[str, ...], stack: contextlib.ExitStack, eager: bool
-) -> list[str]:
-    lazyentity.patch("datastore", eager=eager)
-    stack.enter_context(_replaced(framework, names))
-    return []
-
-
-def _before(
-    framework: Framework, names: tuple[str, ...], stack: contextlib.ExitStack, eager: bool
-) -> list[str]:
-    stack.enter_context(_replaced(framework, names))
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        lazyentity.patch("datastore", eager=eager)
-    return [str(one.message) for one in caught]
-
-
 @pytest.mark.parametrize("names", _NAMES, ids="+".join)
 class TestReplaced:
     @pytest.mark.parametrize("eager", [False, True], ids=["lazy", "eager"])
-    @pytest.mark.parametrize("order", [_before, _after])
+    @pytest.mark.parametrize("is_before", [True, False], ids=["before", "after"])
     def test_is_called_as_by_stock(
-        self, client: Client, names: tuple[str, ...], order: Callable[..., list[str]], eager: bool
+        self, client: Client, names: tuple[str, ...], is_before: bool, eager: bool
     ) -> None:
-        """With messages of the same classes, as often; its results are returned."""
-        framework = Framework()
-        with _replaced(framework, names):
+        """With messages of the same classes, as often; its results are returned.
+
+        Replacements that are there before the patch are announced.
+        """
+        framework = Framework(names)
+        with framework.replacing():
             expected = _use(client, framework)
-        with contextlib.ExitStack() as stack:
-            warned = order(framework, names, stack, eager)
+        if not is_before:
+            lazyentity.patch("datastore", eager=eager)
+        with framework.replacing(), warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            if is_before:
+                lazyentity.patch("datastore", eager=eager)
             seen = _use(client, framework)
             lazyentity.unpatch()
             assert _use(client, framework) == expected
+        if "entity_from_protobuf" in names:
+            assert {*seen["classes"], *seen["inner"]} == {TheirEntity}
+        if "key_from_protobuf" in names:
+            assert {*seen["keys"]} == {TheirKey}
         if names == ("entity_to_protobuf",) and not eager:
             # It does not convert reads: the entities that it encodes are lazy.
             for name in ("classes", "inner"):
                 assert set(seen.pop(name)) == {lazyentity.LazyEntity}
                 assert set(expected.pop(name)) == {datastore.Entity}
         assert seen == expected
-        assert len(warned) == (len(names) if order is _before else 0)
-        for name, text in zip(names, warned, strict=False):
+        warned = [str(one.message) for one in caught if "lazyentity" in str(one.message)]
+        for name, text in zip(names if is_before else (), warned, strict=True):
             assert f"google.cloud.datastore.helpers.{name} was replaced by <bound method" in text
 
     @pytest.mark.parametrize("mode", ["unpatched", "lazy", "eager"])
@@ -174,15 +193,14 @@ class TestReplaced:
         """Its queries included; however the process is patched."""
         if mode != "unpatched":
             lazyentity.patch("datastore", eager=mode == "eager")
-        framework = Framework()
-        with _replaced(framework, names):
+        framework = Framework(names)
+        with framework.replacing():
             seen = _use(lazyentity.wrap(client, eager=True), framework)
             lazyentity.unpatch()
             assert seen == _use(client, framework)
 
-    def test_strict_raises(self, client: Client, names: tuple[str, ...]) -> None:
-        framework = Framework()
-        with _replaced(framework, names):
+    def test_strict_raises(self, names: tuple[str, ...]) -> None:
+        with Framework(names).replacing():
             with pytest.raises(RuntimeError, match=f"{names[0]} was replaced by"):
                 lazyentity.patch("datastore", strict=True)
             assert lazyentity.patched() == ()

@@ -6,12 +6,11 @@ import itertools
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import pytest
 from google.cloud import datastore
-from google.cloud.datastore import helpers
 
 import lazyentity
 from tests.patches.conftest import Make, Ports
@@ -64,10 +63,7 @@ def test_one_client(make: Make, stock_contents: Any, toggling: bool) -> None:
     def work(_number: int) -> Any:
         return [read(client) for _ in range(3)]
 
-    if toggling:
-        with in_the_background(toggle):
-            results = together(THREADS, work)
-    else:
+    with in_the_background(toggle) if toggling else nullcontext():
         results = together(THREADS, work)
     classes = {name for reads in results for result in reads for name in result["classes"]}
     if toggling:
@@ -99,12 +95,9 @@ def test_the_same_entities(make: Make, stock_contents: Any, toggling: bool) -> N
                 seen.append(((entity.key.id, None), entity.key))
             return dict(seen)
 
-        if toggling:
-            with in_the_background(toggle):
-                first, *others = together(THREADS, work)
-            lazyentity.patch()
-        else:
+        with in_the_background(toggle) if toggling else nullcontext():
             first, *others = together(THREADS, work)
+        lazyentity.patch()
         for other in others:
             assert other.keys() == first.keys()
             assert all(other[place] is first[place] for place in first)
@@ -141,30 +134,26 @@ def test_patching_from_many_threads(make: Make, stock_contents: Any) -> None:
     assert read(client) == {"classes": ["LazyEntity"], "contents": stock_contents}
 
 
-def test_eager_threads_among_lazy_ones(make: Make) -> None:
-    """Half of the threads are eager: each gets its own kind of entity, every time."""
+@pytest.mark.parametrize("way", ["wrap", "eager()"])
+def test_lazy_reads_among_stock_ones(make: Make, stock_contents: Any, way: str) -> None:
+    """Each thread gets its own kind of entity, every time, though all share one client.
+
+    Half of them have a wrapped client, or half of them are eager.
+    """
     client = make()
-    lazyentity.patch()
+    lazy = lazyentity.wrap(client) if way == "wrap" else client
+    if way != "wrap":
+        lazyentity.patch()
 
     def work(number: int) -> Any:
         if number % 2:
-            with lazyentity.eager():
-                return {tuple(read(client)["classes"]) for _ in range(3)}
-        return {tuple(read(client)["classes"]) for _ in range(3)}
+            return [read(lazy) for _ in range(3)]
+        with lazyentity.eager() if way != "wrap" else nullcontext():
+            return [read(client) for _ in range(3)]
 
     results = together(THREADS, work)
-    assert results[0::2] == [{("LazyEntity",)}] * (THREADS // 2)
-    assert results[1::2] == [{("Entity",)}] * (THREADS // 2)
-
-
-def test_wrapped_and_stock_clients_at_once(make: Make, stock_contents: Any) -> None:
-    """Threads with a wrapped client and threads with the client it wraps do not meet."""
-    client = make()
-    wrapped = lazyentity.wrap(client)
-    readers = {0: client, 1: wrapped}
-    results = together(THREADS, lambda number: read(readers[number % 2]))
-    assert results[0::2] == [{"classes": ["Entity"], "contents": stock_contents}] * (THREADS // 2)
-    assert results[1::2] == [{"classes": ["LazyEntity"], "contents": stock_contents}] * (
-        THREADS // 2
-    )
-    assert helpers.entity_from_protobuf is ORIGINALS[helpers.__name__, "entity_from_protobuf"].value
+    for first, kind in ((0, "Entity"), (1, "LazyEntity")):
+        expected = {"classes": [kind], "contents": stock_contents}
+        assert results[first::2] == [[expected] * 3] * (THREADS // 2)
+    if way == "wrap":
+        assert standing() == ORIGINALS

@@ -25,8 +25,11 @@ from tests.support.describing import describe
 Client = datastore.Client
 
 
-def _functools_wrapper(inner: Callable[[Any], Any], calls: list[Any]) -> Callable[[Any], Any]:
-    @functools.wraps(inner)
+Convert = Callable[[Any], Any]
+Wrapper = Callable[[Convert, list[Any]], Convert]
+
+
+def _plain_wrapper(inner: Convert, calls: list[Any]) -> Convert:
     def wrapper(pb: Any) -> Any:
         calls.append(pb)
         return inner(pb)
@@ -34,36 +37,30 @@ def _functools_wrapper(inner: Callable[[Any], Any], calls: list[Any]) -> Callabl
     return wrapper
 
 
-def _wrapt_wrapper(inner: Callable[[Any], Any], calls: list[Any]) -> Callable[[Any], Any]:
+def _functools_wrapper(inner: Convert, calls: list[Any]) -> Convert:
+    return functools.wraps(inner)(_plain_wrapper(inner, calls))
+
+
+def _wrapt_wrapper(inner: Convert, calls: list[Any]) -> Convert:
     def wrapper(wrapped: Any, _instance: Any, arguments: Any, keywords: Any) -> Any:
         calls.append(arguments)
         return wrapped(*arguments, **keywords)
 
-    wrapping: Callable[[Any], Any] = wrapt.FunctionWrapper(inner, wrapper)
+    wrapping: Convert = wrapt.FunctionWrapper(inner, wrapper)
     return wrapping
 
 
-def _plain_wrapper(inner: Callable[[Any], Any], calls: list[Any]) -> Callable[[Any], Any]:
-    def wrapper(pb: Any) -> Any:
-        calls.append(pb)
-        return inner(pb)
-
-    return wrapper
+WRAPPERS = [_plain_wrapper, _functools_wrapper, _wrapt_wrapper]
 
 
-Wrapper = Callable[[Callable[[Any], Any], list[Any]], Callable[[Any], Any]]
-WRAPPERS = [_functools_wrapper, _wrapt_wrapper, _plain_wrapper]
-NAMED = [_functools_wrapper, _wrapt_wrapper]
-
-
-Put = Callable[[Callable[[Any], Any]], None]
+Put = Callable[[Convert], None]
 
 
 @pytest.fixture
 def put_conversion(monkeypatch: pytest.MonkeyPatch) -> Put:
     """Replaces helpers.entity_from_protobuf, and restores the original in the end."""
 
-    def put(replacement: Callable[[Any], Any]) -> None:
+    def put(replacement: Convert) -> None:
         monkeypatch.setattr(helpers, "entity_from_protobuf", replacement)
 
     # monkeypatch restores the value before the first replacement: here, the original.
@@ -93,15 +90,6 @@ def _add_to_the_message(pb: Any) -> None:
         pb.properties["added"].integer_value = 1
 
 
-def _patch_and_wrap(wrap: Wrapper, put_conversion: Put) -> tuple[Callable[[Any], Any], list[Any]]:
-    """Patch, then wrap the conversion; return the wrapper and its calls."""
-    lazyentity.patch()
-    calls: list[Any] = []
-    theirs = wrap(helpers.entity_from_protobuf, calls)
-    put_conversion(theirs)
-    return theirs, calls
-
-
 class TestConversionWrappedAfterUs:
     """Somebody wraps entity_from_protobuf after it was patched, as a tracing library would."""
 
@@ -125,7 +113,7 @@ class TestConversionWrappedAfterUs:
         )
 
         def read_changed() -> list[datastore.Entity]:
-            inner: Callable[[Any], Any] = helpers.entity_from_protobuf
+            inner: Convert = helpers.entity_from_protobuf
 
             def changing(pb: Any) -> Any:
                 # Of embedded entities, only stock's conversion comes through here.
@@ -161,7 +149,10 @@ class TestConversionWrappedAfterUs:
         self, wrap: Wrapper, client: Client, stock_contents: Any, put_conversion: Put
     ) -> None:
         """Ours beneath it is inert without the patch, and lazy again after another patch()."""
-        theirs, calls = _patch_and_wrap(wrap, put_conversion)
+        lazyentity.patch()
+        calls: list[Any] = []
+        theirs = wrap(helpers.entity_from_protobuf, calls)
+        put_conversion(theirs)
         for change in (None, lazyentity.unpatch, *(lazyentity.patch, lazyentity.unpatch) * 2):
             with warnings.catch_warnings():
                 # That ours is beneath a wrapper which does not say so is not seen.
@@ -174,55 +165,28 @@ class TestConversionWrappedAfterUs:
             assert read(client) == {"classes": [kind], "contents": stock_contents}
             assert calls
 
-    @pytest.mark.parametrize("wrap", NAMED)
-    def test_patching_again_does_not_wrap_twice(self, wrap: Wrapper, put_conversion: Put) -> None:
-        """Ours is found beneath a wrapper with ``__wrapped__``, and is not put over it again."""
-        lazyentity.patch()
-        theirs = wrap(helpers.entity_from_protobuf, [])
-        put_conversion(theirs)
+
+def test_an_api_that_is_wrapped_after_us(client: Client, stock_contents: Any) -> None:
+    """A wrapper of ours of Client._datastore_api is left in place, and ours becomes inert."""
+    lazyentity.patch()
+    calls: list[Any] = []
+    ours = vars(client_module.Client)["_datastore_api"]
+    theirs = property(_functools_wrapper(ours.fget, calls))
+    with mock.patch.object(client_module.Client, "_datastore_api", theirs):
+        assert read(client)["classes"] == ["LazyEntity"]
         lazyentity.unpatch()
+        assert vars(client_module.Client)["_datastore_api"] is theirs
+        assert read(client) == {"classes": ["Entity"], "contents": stock_contents}
+        assert client._datastore_api is client._datastore_api_internal
         lazyentity.patch()
-        assert helpers.entity_from_protobuf is theirs
+        assert vars(client_module.Client)["_datastore_api"] is theirs
+        assert read(client)["classes"] == ["LazyEntity"]
         lazyentity.unpatch()
-
-
-class TestApiWrappedAfterUs:
-    """A wrapper of ours replaces Client._datastore_api after it was patched."""
-
-    @staticmethod
-    def _wrap(calls: list[Any]) -> property:
-        ours = vars(client_module.Client)["_datastore_api"]
-
-        @functools.wraps(ours.fget)
-        def getter(client: Any) -> Any:
-            calls.append(client)
-            return ours.fget(client)
-
-        return property(getter)
-
-    def test_is_left_in_place_and_ours_becomes_inert(
-        self, client: Client, stock_contents: Any
-    ) -> None:
-        lazyentity.patch()
-        calls: list[Any] = []
-        theirs = self._wrap(calls)
-        with mock.patch.object(client_module.Client, "_datastore_api", theirs):
-            assert read(client)["classes"] == ["LazyEntity"]
-            lazyentity.unpatch()
-            assert vars(client_module.Client)["_datastore_api"] is theirs
-            result = read(client)
-            assert result["classes"] == ["Entity"]
-            assert result["contents"] == stock_contents
-            assert client._datastore_api is client._datastore_api_internal
-            lazyentity.patch()
-            assert vars(client_module.Client)["_datastore_api"] is theirs
-            assert read(client)["classes"] == ["LazyEntity"]
-            lazyentity.unpatch()
-            assert calls
-        # mock.patch put ours back. It is inactive, and stays until the next unpatch().
-        assert read(client)["classes"] == ["Entity"]
-        lazyentity.unpatch()
-        assert standing() == ORIGINALS
+        assert calls
+    # mock.patch put ours back. It is inactive, and stays until the next unpatch().
+    assert read(client)["classes"] == ["Entity"]
+    lazyentity.unpatch()
+    assert standing() == ORIGINALS
 
 
 class TestMockedConversion:
@@ -243,9 +207,7 @@ class TestMockedConversion:
         with mock.patch("google.cloud.datastore.helpers.entity_from_protobuf") as conversion:
             lazyentity.unpatch()
             assert helpers.entity_from_protobuf is conversion
-        result = read(client)
-        assert result["classes"] == ["Entity"]
-        assert result["contents"] == stock_contents
+        assert read(client) == {"classes": ["Entity"], "contents": stock_contents}
         lazyentity.patch()
         assert read(client)["classes"] == ["LazyEntity"]
         lazyentity.unpatch()
