@@ -6,6 +6,7 @@ import asyncio
 import inspect
 import logging
 from collections.abc import Awaitable, Callable
+from contextlib import nullcontext
 from typing import Any
 from unittest import mock
 
@@ -55,28 +56,35 @@ async def _lookup(api: Any) -> Any:
     return _entities(response.found), missing, len(response.deferred)
 
 
-async def _lookup_by_fields(api: Any) -> Any:
-    keys = _lookup_request(3)["keys"]
-    return _entities((await api.lookup(project_id=PROJECT, keys=keys)).found)
-
-
-async def _lookup_by_message(api: Any) -> Any:
-    return _entities((await api.lookup(datastore_pb2.LookupRequest(_lookup_request(1)))).found)
-
-
 async def _query(api: Any) -> Any:
     batch = (await api.run_query(request=_query_request())).batch
     return _entities(batch.entity_results), batch.end_cursor, int(batch.more_results)
 
 
-async def _query_of_keys(api: Any) -> Any:
-    request = _query_request(projection=[{"property": {"name": "__key__"}}])
-    return _entities((await api.run_query(request)).batch.entity_results)
+async def _found(response: Awaitable[Any]) -> Any:
+    return _entities((await response).found)
 
 
-async def _query_with_options(api: Any) -> Any:
-    response = await api.run_query(_query_request(limit=1, offset=1), timeout=60)
-    return _entities(response.batch.entity_results)
+async def _results(response: Awaitable[Any]) -> Any:
+    return _entities((await response).batch.entity_results)
+
+
+READS: dict[str, Scenario] = {
+    "lookup": _lookup,
+    "lookup by fields": lambda api: _found(
+        api.lookup(project_id=PROJECT, keys=_lookup_request(3)["keys"])
+    ),
+    "lookup by message": lambda api: _found(
+        api.lookup(datastore_pb2.LookupRequest(_lookup_request(1)))
+    ),
+    "query": _query,
+    "query of keys": lambda api: _results(
+        api.run_query(_query_request(projection=[{"property": {"name": "__key__"}}]))
+    ),
+    "query with options": lambda api: _results(
+        api.run_query(_query_request(limit=1, offset=1), timeout=60)
+    ),
+}
 
 
 def run(ports: Ports, scenario: Scenario) -> Any:
@@ -89,30 +97,20 @@ def run(ports: Ports, scenario: Scenario) -> Any:
     return asyncio.run(connected())
 
 
-@pytest.mark.parametrize(
-    "read",
-    [
-        *(_lookup, _lookup_by_fields, _lookup_by_message),
-        *(_query, _query_of_keys, _query_with_options),
-    ],
-    ids=lambda read: read.__name__.strip("_"),
-)
-@pytest.mark.parametrize("eager", ["lazy", "eager()", "patch(eager=True)"])
-def test_reads_are_those_of_stock(ports: Ports, read: Scenario, eager: str) -> None:
+@pytest.mark.parametrize("read", READS.values(), ids=READS)
+@pytest.mark.parametrize("way", ["lazy", "eager()", "patch(eager=True)"])
+def test_reads_are_those_of_stock(ports: Ports, read: Scenario, way: str) -> None:
     """Contents, keys, cursors, and what is missing; stock entities where these are asked for."""
     stock = run(ports, read)
     assert entity_types(stock) == {"Entity"}
-    lazyentity.patch("datastore", eager=eager.startswith("patch"))
-    if eager == "eager()":
+    lazyentity.patch("datastore", eager=way.startswith("patch"))
 
-        async def inside(api: Any) -> Any:
-            with lazyentity.eager():
-                return await read(api)
+    async def inside(api: Any) -> Any:
+        with lazyentity.eager() if way == "eager()" else nullcontext():
+            return await read(api)
 
-        result = run(ports, inside)
-    else:
-        result = run(ports, read)
-    assert entity_types(result) == {"LazyEntity" if eager == "lazy" else "Entity"}
+    result = run(ports, inside)
+    assert entity_types(result) == {"LazyEntity" if way == "lazy" else "Entity"}
     assert snapshot(_as_lists(result)) == snapshot(_as_lists(stock))
 
 
@@ -281,14 +279,15 @@ class TestLeftAlone:
             response = await api.run_query(_query_request())
             return type(response), len(_entities(response.batch.entity_results)), list(given)
 
-        with monkeypatch.context() as replaced:
-            replaced.setattr(helpers, "entity_from_protobuf", entity_from_protobuf)
-            stock = run(ports, read)
+        def seen() -> Any:
+            with monkeypatch.context() as replaced:
+                replaced.setattr(helpers, "entity_from_protobuf", entity_from_protobuf)
+                return run(ports, read)
+
+        stock = seen()
         assert stock[1] == COUNT
         lazyentity.patch("datastore")
-        with monkeypatch.context() as replaced:
-            replaced.setattr(helpers, "entity_from_protobuf", entity_from_protobuf)
-            assert run(ports, read) == stock
+        assert seen() == stock
 
     @pytest.mark.parametrize("method", ["lookup", "run_query", "commit"])
     def test_introspection(self, method: str) -> None:
@@ -314,3 +313,27 @@ def test_rpcs_are_logged_once(ports: Ports, caplog: pytest.LogCaptureFixture) ->
     stock = payloads()
     lazyentity.patch("datastore")
     assert [one["payload"] for one in payloads()] == [one["payload"] for one in stock]
+
+
+def test_a_profile_of_tasks(ports: Ports) -> None:
+    """Entities count at the line that converts them, in each profile that runs meanwhile."""
+    lazyentity.patch("datastore")
+
+    async def read(api: Any) -> tuple[Any, Any]:
+        with lazyentity.profile() as outer:
+            (found,) = (await api.lookup(_lookup_request(1))).found
+            helpers.entity_from_protobuf(found.entity)
+            with lazyentity.profile() as inner:
+                several = await asyncio.gather(*(_query(api) for _ in range(3)))
+                for entity in several[0][0]:
+                    entity["number"]
+        return outer.report(), inner.report()
+
+    outer, inner = run(ports, read)
+    assert [(kind.kind, kind.entities) for kind in outer.kinds] == [(KIND, 3 * COUNT + 1)]
+    (kind,) = inner.kinds
+    assert (kind.kind, kind.entities, kind.properties_decoded) == (KIND, 3 * COUNT, COUNT)
+    (reads,) = inner.sites
+    assert reads.site.file == __file__
+    assert reads.site.line == _entities.__code__.co_firstlineno + 1
+    assert len(outer.sites) == 2

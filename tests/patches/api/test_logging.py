@@ -8,123 +8,72 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from google.cloud import datastore
 from google.cloud.datastore_v1.services.datastore.transports import grpc as grpc_transport
 
-import lazyentity
 from tests.patches.conftest import Make
+from tests.patches.datastore.activations import ACTIVATIONS, LAZILY, Activate
 from tests.patches.order_program import COUNT, KIND, read
 from tests.support.subprocesses import answer
 
-Client = datastore.Client
-
-
-class _Records(logging.Handler):
-    """Keeps its records."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.kept: list[logging.LogRecord] = []
-
-    def emit(self, record: logging.LogRecord) -> None:
-        self.kept.append(record)
-
-    def responses(self, rpc: str) -> list[Any]:
-        """Return the payloads of the responses to ``rpc`` that were logged, parsed."""
-        return [
-            json.loads(vars(record)["response"]["payload"])
-            for record in self.kept
-            if hasattr(record, "response") and record.rpcName.endswith(f"/{rpc}")  # type: ignore[attr-defined]  # as above
-        ]
-
 
 @pytest.fixture
-def records() -> Iterator[_Records]:
+def google_log(caplog: pytest.LogCaptureFixture) -> Iterator[pytest.LogCaptureFixture]:
     """The records of the ``google`` logger, set to DEBUG as its documentation says."""
-    logger = logging.getLogger("google")
-    handler = _Records()
-    level = logger.level
-    logger.addHandler(handler)
-    logger.setLevel(logging.DEBUG)
-    yield handler
-    logger.setLevel(level)
-    logger.removeHandler(handler)
+    with caplog.at_level(logging.DEBUG, "google"):
+        yield caplog
+
+
+def _told(record: logging.LogRecord) -> Any:
+    """Return everything that a record tells but versions and times, which differ."""
+    payloads = []
+    for kind in ("request", "response"):
+        logged = vars(record).get(kind)
+        payload = None if logged is None else json.loads(logged["payload"])
+        if payload is not None:
+            for part in (payload, payload.get("batch", {}), *payload.get("mutationResults", [])):
+                for name in ("readTime", "commitTime", "updateTime", "version", "snapshotVersion"):
+                    part.pop(name, None)
+        payloads.append(payload)
+    return record.name, record.getMessage(), vars(record).get("metadata"), payloads
 
 
 @pytest.mark.skipif(
     not hasattr(grpc_transport, "_LoggingClientInterceptor"),
     reason="google-cloud-datastore logs RPCs since 2.21",
 )
+@pytest.mark.parametrize("activate", ACTIVATIONS)
 @pytest.mark.parametrize("transport", ["grpc"])
-class TestLogging:
-    """Over gRPC; the client logs nothing of RPCs over HTTP."""
+def test_records_are_those_of_the_stock_client(
+    make: Make, google_log: pytest.LogCaptureFixture, stock_contents: Any, activate: Activate
+) -> None:
+    """All requests and responses, entities included, and nothing else, of reads and writes.
 
-    def test_reads_are_lazy_and_right(
-        self, client: Client, records: _Records, stock_contents: Any
-    ) -> None:
-        lazyentity.patch()
+    Over gRPC; the client logs nothing of RPCs over HTTP.
+    """
+
+    def logged(activate: Activate) -> Any:
+        google_log.clear()
+        client = activate(make())
         result = read(client)
-        assert result["classes"] == ["LazyEntity"]
         assert result["contents"] == stock_contents
-        assert len(records.responses("Lookup")) == 2
-        assert len(records.responses("RunQuery")) == 1
-
-    def test_the_payloads_are_those_of_the_stock_client(
-        self, client: Client, records: _Records
-    ) -> None:
-        """All of the response is logged, entities included, as without the patch."""
-        read(client)
-        stock = {rpc: records.responses(rpc) for rpc in ("Lookup", "RunQuery")}
-        records.kept.clear()
-        lazyentity.patch()
-        read(client)
-        lazy = {rpc: records.responses(rpc) for rpc in ("Lookup", "RunQuery")}
-
-        results = [
-            *stock["Lookup"][0]["found"],
-            *stock["RunQuery"][0]["batch"]["entityResults"],
-        ]
-        assert len(results) == 1 + COUNT
-        assert all(result["entity"]["properties"]["number"] for result in results)
-        for logged in (*stock["Lookup"], *stock["RunQuery"], *lazy["Lookup"], *lazy["RunQuery"]):
-            logged.pop("readTime", None)
-            logged.get("batch", {}).pop("readTime", None)
-        assert lazy == stock
-
-    @pytest.mark.parametrize("eager", [False, True])
-    def test_nothing_else_is_logged(self, make: Make, records: _Records, eager: bool) -> None:
-        """A new client and its reads log the lines of the stock client, and no other."""
-
-        def logged(prepare: Any = lambda client: client) -> list[tuple[str, str]]:
-            records.kept.clear()
-            read(prepare(make()))
-            return [(record.name, record.getMessage()) for record in records.kept]
-
-        stock = logged()
-        assert any("Created client" in text for _, text in stock)
-        lazyentity.patch(eager=eager)
-        assert logged() == stock
-        lazyentity.unpatch()
-        assert logged(lazyentity.wrap) == stock
-
-    def test_writes_are_logged_too(self, make: Make, records: _Records) -> None:
-        """Writing a lazy entity back logs the message that the stock client would send."""
-        lazyentity.patch()
-        client = make(namespace="logged")
-        stored = datastore.Entity(client.key(KIND, 1))
-        stored["a"] = 1
-        client.put(stored)
-        entity = client.get(stored.key)
-        entity["b"] = 2
-        records.kept.clear()
+        entity = client.get(client.key(KIND, 1))
+        entity.key = client.key("Logged", 1)
         client.put(entity)
-        (request,) = [
-            json.loads(vars(record)["request"]["payload"])
-            for record in records.kept
-            if hasattr(record, "request")
-        ]
-        (mutation,) = request["mutations"]
-        assert mutation["upsert"]["properties"].keys() == {"a", "b"}
+        return result["classes"], list(map(_told, google_log.records))
+
+    _, stock = logged(lambda client: client)
+    assert any("Created client" in text for _, text, _, _ in stock)
+    responses = [response for *_, (_, response) in stock if response]
+    found = [result for response in responses for result in response.get("found", ())]
+    queried = [response["batch"] for response in responses if "batch" in response]
+    results = [*found, *(result for batch in queried for result in batch["entityResults"])]
+    assert len(results) == 1 + COUNT + COUNT + 1
+    assert all(result["entity"]["properties"]["number"] for result in results)
+    (commit,) = [request for *_, (request, _) in stock if request and "mutations" in request]
+    assert "number" in commit["mutations"][0]["upsert"]["properties"]
+    classes, lazy = logged(activate)
+    assert lazy == stock
+    assert classes == ["LazyEntity" if activate in LAZILY else "Entity"]
 
 
 def test_switched_on_from_the_environment(ports: dict[str, int], stock_contents: Any) -> None:

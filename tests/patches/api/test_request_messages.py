@@ -13,7 +13,7 @@ from google.cloud import datastore
 from google.cloud.datastore import Key, helpers
 from google.cloud.datastore_v1.types import datastore as datastore_pb2
 from google.cloud.datastore_v1.types import entity as entity_pb2
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import lazyentity
@@ -58,30 +58,23 @@ def _refuse(key: Any) -> Any:
     raise AssertionError(f"{key!r} was left to the client")
 
 
+_EMPTY_IDS = [Key("Kind", last, project="p") for last in (0, "")]
+"""Such a key is neither partial nor of any use."""
+
+
 @given(keys())
+@example(_EMPTY_IDS[0])
+@example(_EMPTY_IDS[1])
 def test_keys(key: Key) -> None:
-    """The same message, of the same class; the key is as it was."""
+    """The same message, of the same class; the key is as it was, and partial if stock says so."""
     before = dict(vars(key))
     made, stock = key_to_protobuf(key, _refuse), _stock_to_protobuf(key)
     assert type(made) is type(stock) is entity_pb2.Key
     assert made == stock
     assert made._pb == stock._pb
     assert key_bytes(key) == stock._pb.SerializeToString()
+    assert key_is_partial(key, _refuse) is _stock_is_partial(key)
     assert vars(key) == before
-
-
-@given(keys())
-def test_partial_keys(key: Key) -> None:
-    """A key is partial if the client says so."""
-    assert key_is_partial(key, _refuse) is _stock_is_partial(key)
-
-
-@pytest.mark.parametrize("last", [0, ""])
-def test_keys_with_an_empty_id(last: Any) -> None:
-    """Such a key is neither partial nor of any use."""
-    key = Key("Kind", last, project="p")
-    assert key_is_partial(key, _refuse) is _stock_is_partial(key)
-    assert key_to_protobuf(key, _refuse) == _stock_to_protobuf(key)
 
 
 class _OtherKey(Key):

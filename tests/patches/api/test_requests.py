@@ -9,14 +9,11 @@ from unittest import mock
 
 import grpc
 import pytest
-from google.api_core.exceptions import ServiceUnavailable
-from google.api_core.retry import Retry, if_exception_type
 from google.cloud import datastore
 from google.cloud.datastore import _gapic
 
-import lazyentity
 from tests.patches.conftest import Make
-from tests.patches.datastore.activations import LAZILY
+from tests.patches.datastore.activations import LAZILY, Activate
 from tests.patches.order_program import KIND
 
 Client = datastore.Client
@@ -25,19 +22,12 @@ Sent = list[dict[str, Any]]
 
 
 class _Recorder(grpc.UnaryUnaryClientInterceptor):
-    """Keeps the requests sent over a gRPC channel; fails the first ``failures`` calls."""
+    """Keeps the requests sent over a gRPC channel."""
 
     def __init__(self) -> None:
         self.sent: Sent = []
-        self.failures = 0
 
     def intercept_unary_unary(self, send: Any, details: Any, request: Any) -> Any:
-        if self.failures:
-            self.failures -= 1
-            # Nobody listens there: a real failure of a real call.
-            with grpc.insecure_channel("127.0.0.1:1") as nowhere:
-                call: Any = nowhere.unary_unary(details.method).with_call
-                return call(b"", timeout=5)[1]
         self.sent.append(
             {
                 "method": details.method,
@@ -78,29 +68,6 @@ def sent(make: Make, transport: str) -> Iterator[tuple[Client, Sent]]:
         yield client, kept
 
 
-Send = Callable[[Client], object]
-
-
-def _get(client: Client) -> object:
-    return client.get(client.key(KIND, 1))
-
-
-def _get_multi(client: Client) -> object:
-    return client.get_multi([client.key(KIND, 1), client.key(KIND, "two")], eventual=True)
-
-
-def _get_in_time(client: Client) -> object:
-    return client.get(client.key(KIND, 1), timeout=17)
-
-
-def _fetch(client: Client) -> object:
-    return list(client.query(kind=KIND, order=["number"]).fetch(limit=2, offset=1))
-
-
-def _fetch_in_time(client: Client) -> object:
-    return list(client.query(kind=KIND).fetch(timeout=17))
-
-
 # Entities have one property here: several are sent in any order.
 
 
@@ -110,18 +77,6 @@ def _entity(client: Client, *path: Any) -> datastore.Entity:
     return entity
 
 
-def _put(client: Client) -> object:
-    return client.put(_entity(client, KIND, "put"))
-
-
-def _put_in_time(client: Client) -> object:
-    return client.put(_entity(client, KIND, "put"), timeout=17)
-
-
-def _delete_multi(client: Client) -> object:
-    return client.delete_multi([client.key(KIND, number) for number in (71, 72)])
-
-
 def _batch(client: Client) -> None:
     with client.batch() as batch:
         batch.put(_entity(client, KIND, "put"))
@@ -129,16 +84,29 @@ def _batch(client: Client) -> None:
         batch.delete(client.key(KIND, 73))
 
 
+SEND: dict[str, Callable[[Client], object]] = {
+    "get": lambda client: client.get(client.key(KIND, 1)),
+    "get in time": lambda client: client.get(client.key(KIND, 1), timeout=17),
+    "get_multi": lambda client: client.get_multi(
+        [client.key(KIND, 1), client.key(KIND, "two")], eventual=True
+    ),
+    "fetch": lambda client: list(
+        client.query(kind=KIND, order=["number"]).fetch(limit=2, offset=1)
+    ),
+    "fetch in time": lambda client: list(client.query(kind=KIND).fetch(timeout=17)),
+    "put": lambda client: client.put(_entity(client, KIND, "put")),
+    "put in time": lambda client: client.put(_entity(client, KIND, "put"), timeout=17),
+    "delete_multi": lambda client: client.delete_multi(
+        [client.key(KIND, number) for number in (71, 72)]
+    ),
+    "a batch": _batch,
+}
+
+
 @pytest.mark.parametrize("activate", LAZILY)
-@pytest.mark.parametrize(
-    "send",
-    [
-        *(_get, _get_multi, _get_in_time, _fetch, _fetch_in_time),
-        *(_put, _put_in_time, _delete_multi, _batch),
-    ],
-)
+@pytest.mark.parametrize("send", SEND.values(), ids=SEND)
 def test_requests(
-    sent: tuple[Client, Sent], send: Send, activate: Callable[[Client], Client]
+    sent: tuple[Client, Sent], send: Callable[[Client], object], activate: Activate
 ) -> None:
     """Body, headers (routing, user agent, credentials), address and timeout are stock's."""
     client, requests = sent
@@ -150,46 +118,3 @@ def test_requests(
     assert requests == stock
     # Requests are routed by the database.
     assert "database_id=named" in str(stock)
-
-
-@pytest.mark.parametrize("activate", LAZILY)
-@pytest.mark.parametrize("read", ["get", "fetch"])
-def test_retry_is_the_callers(
-    client: Client, activate: Callable[[Client], Client], read: str
-) -> None:
-    """A retry that is passed to a read wraps the call that is sent."""
-    wrapped: list[Any] = []
-
-    def retry(call: Any) -> Any:
-        wrapped.append(call)
-        return call
-
-    activated = activate(client)
-    if read == "get":
-        entity = activated.get(client.key(KIND, 1), retry=retry)
-    else:
-        (entity, *_) = activated.query(kind=KIND).fetch(retry=retry)
-    assert type(entity) is lazyentity.LazyEntity
-    assert len(wrapped) == 1
-
-
-@pytest.mark.parametrize("transport", ["grpc"])
-def test_failed_calls_are_retried(make: Make) -> None:
-    """A read or a write that fails at first is sent again, and its entities are lazy."""
-    recorder = _Recorder()
-
-    def channel(target: str) -> Any:
-        return grpc.intercept_channel(grpc.insecure_channel(target), recorder)
-
-    with mock.patch.object(_gapic, "insecure_channel", channel):
-        client = make()
-        lazyentity.patch()
-        recorder.failures = 2
-        retry = Retry(predicate=if_exception_type(ServiceUnavailable), initial=0.01)
-        entity = client.get(client.key(KIND, 1), retry=retry)
-        assert recorder.failures == 0
-        recorder.failures = 2
-        client.put(entity, retry=retry)
-    assert type(entity) is lazyentity.LazyEntity
-    assert recorder.failures == 0
-    assert len(recorder.sent) == 2

@@ -31,7 +31,10 @@ from tests.patches.order_program import COUNT, KIND
 from tests.support.snapshots import outcome
 
 
-def _check(probe: Probe, raw: bytes, real: Any, proxy: Any) -> None:
+def _check(probe: Probe, response: Any, proxy: Any) -> None:
+    real = type(response)
+    raw = real.serialize(response)
+
     def asked(message: Any) -> Any:
         return outcome(lambda: comparable(probe(message)))
 
@@ -48,25 +51,25 @@ def _check(probe: Probe, raw: bytes, real: Any, proxy: Any) -> None:
 @pytest.mark.parametrize("response", LOOKUPS.values(), ids=LOOKUPS)
 def test_lookup_responses(response: Any, probe: Probe) -> None:
     """A lookup response answers, or refuses, as the stock message of the same bytes does."""
-    real = datastore_pb2.LookupResponse
-    _check(probe, real.serialize(response), real, responses.LookupResponse)
+    _check(probe, response, responses.LookupResponse)
 
 
 @pytest.mark.parametrize("probe", QUERY, ids=lambda probe: probe.__name__)
 @pytest.mark.parametrize("response", QUERIES.values(), ids=QUERIES)
 def test_query_responses(response: Any, probe: Probe) -> None:
-    """A query response answers, or refuses, as the stock message of the same bytes does."""
-    real = datastore_pb2.RunQueryResponse
-    _check(probe, real.serialize(response), real, responses.RunQueryResponse)
+    """The same of a query's."""
+    _check(probe, response, responses.RunQueryResponse)
+
+
+def _proxy(response: Any) -> Any:
+    """Return the proxy of a response."""
+    is_lookup = isinstance(response, datastore_pb2.LookupResponse)
+    kind = responses.LookupResponse if is_lookup else responses.RunQueryResponse
+    return kind.deserialize(type(response).serialize(response))
 
 
 def _all_proxies() -> dict[str, Any]:
-    lookup = responses.LookupResponse.deserialize(
-        datastore_pb2.LookupResponse.serialize(LOOKUPS["everything"])
-    )
-    query = responses.RunQueryResponse.deserialize(
-        datastore_pb2.RunQueryResponse.serialize(QUERIES["everything"])
-    )
+    lookup, query = _proxy(LOOKUPS["everything"]), _proxy(QUERIES["everything"])
     return {
         "lookup response": lookup,
         "query response": query,
@@ -123,15 +126,11 @@ class TestReadOnly:
 
 
 @pytest.mark.parametrize(
-    ("response", "proxy"),
-    [
-        (LOOKUPS["everything"], responses.LookupResponse),
-        (QUERIES["everything"], responses.RunQueryResponse),
-    ],
-    ids=["lookup", "query"],
+    "response", [LOOKUPS["everything"], QUERIES["everything"]], ids=["lookup", "query"]
 )
-def test_truncated_responses_are_refused_at_once(response: Any, proxy: Any) -> None:
+def test_truncated_responses_are_refused_at_once(response: Any) -> None:
     """As by stock, a response that is cut off is a DecodeError where it is received."""
+    proxy = type(_proxy(response))
     whole = type(response).serialize(response)
     refused = 0
     for length in range(len(whole)):
@@ -150,36 +149,33 @@ def test_truncated_responses_are_refused_at_once(response: Any, proxy: Any) -> N
 class TestOverTheWire:
     """Responses of the API object of a real client, while patched."""
 
-    def test_lookup(self, client: datastore.Client) -> None:
+    def test_reads(self, client: datastore.Client) -> None:
+        where = {"project_id": client.project}
         keys = [client.key(KIND, number).to_protobuf() for number in (1, 77)]
-        request = {"project_id": client.project, "keys": keys}
-        stock = client._datastore_api.lookup(request=request)
-        lazyentity.patch()
-        lazy = client._datastore_api.lookup(request=request)
-        assert isinstance(lazy, datastore_pb2.LookupResponse)
-        assert len(lazy.found) == len(lazy.missing) == 1
-        assert lazy.found[0].entity == stock.found[0].entity
-        assert lazy.missing[0].entity == stock.missing[0].entity
-        assert lazy.deferred == stock.deferred == []
-        same = copy.copy(lazy)
-        # The time of the read differs, as between any two reads.
-        same.read_time = stock.read_time
-        assert same == stock
+        query = {"kind": [{"name": KIND}]}
 
-    def test_run_query(self, client: datastore.Client) -> None:
-        request = {
-            "project_id": client.project,
-            "partition_id": {"project_id": client.project},
-            "query": {"kind": [{"name": KIND}]},
-        }
-        stock = client._datastore_api.run_query(request=request)
+        def answers() -> tuple[Any, Any]:
+            api = client._datastore_api
+            lookup = api.lookup(request={**where, "keys": keys})
+            return lookup, api.run_query(request={**where, "partition_id": where, "query": query})
+
+        stock = answers()
         lazyentity.patch()
-        lazy = client._datastore_api.run_query(request=request)
-        assert isinstance(lazy, datastore_pb2.RunQueryResponse)
-        assert len(lazy.batch.entity_results) == COUNT
-        same = copy.copy(lazy)
-        same.batch.read_time = stock.batch.read_time
-        assert same == stock
+        lookup, batch = answers()
+        assert [type(each) for each in (lookup, batch)] == [
+            responses.LookupResponse,
+            responses.RunQueryResponse,
+        ]
+        assert len(lookup.found) == len(lookup.missing) == 1
+        assert lookup.deferred == []
+        assert len(batch.batch.entity_results) == COUNT
+        # The time of a read differs, as between any two reads.
+        same = copy.copy(lookup)
+        same.read_time = stock[0].read_time
+        assert same == stock[0]
+        same = copy.copy(batch)
+        same.batch.read_time = stock[1].batch.read_time
+        assert same == stock[1]
 
     def test_other_rpcs_are_untouched(self, client: datastore.Client) -> None:
         """All RPCs but the two reads give the stock message itself."""
@@ -193,18 +189,15 @@ class TestOverTheWire:
 
 
 @pytest.mark.parametrize(
-    ("kind", "message"),
+    "message",
     [
-        (responses.LookupResponse, datastore_pb2.LookupResponse(found=[entity_result("a")])),
-        (
-            responses.RunQueryResponse,
-            datastore_pb2.RunQueryResponse(batch={"entity_results": [entity_result("a")]}),
-        ),
+        datastore_pb2.LookupResponse(found=[entity_result("a")]),
+        datastore_pb2.RunQueryResponse(batch={"entity_results": [entity_result("a")]}),
     ],
 )
-def test_a_dropped_response_is_gone_at_once(kind: Any, message: Any) -> None:
+def test_a_dropped_response_is_gone_at_once(message: Any) -> None:
     """Nothing in a response refers back to it: its bytes do not wait for the garbage collector."""
-    raw = type(message).serialize(message)
+    raw, kind = type(message).serialize(message), type(_proxy(message))
     gc.disable()
     try:
         before = sys.getrefcount(raw)
