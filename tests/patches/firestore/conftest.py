@@ -35,8 +35,8 @@ def make_side(server: DocumentServer, monkeypatch: pytest.MonkeyPatch) -> Iterat
     monkeypatch.setenv(EMULATOR_HOST, f"127.0.0.1:{server.port}")
     made: list[Any] = []
 
-    def make(kind: type[Any] = firestore.Client) -> Any:
-        client = kind(project="p", credentials=AnonymousCredentials())
+    def make(kind: type[Any] = firestore.Client, **options: Any) -> Any:
+        client = kind(project="p", credentials=AnonymousCredentials(), **options)
         side = next(SIDES[base] for base in kind.__mro__ if base in SIDES)(client)
         made.append(side)
         return side
@@ -44,6 +44,19 @@ def make_side(server: DocumentServer, monkeypatch: pytest.MonkeyPatch) -> Iterat
     yield make
     for side in made:
         side.close()
+
+
+@pytest.fixture(params=SIDES, ids=lambda kind: kind.__name__)
+def side(make_side: Make, request: pytest.FixtureRequest) -> Any:
+    """A side with either kind of client."""
+    return make_side(request.param)
+
+
+@pytest.fixture
+def numbered(server: DocumentServer) -> None:
+    """Twenty documents."""
+    for number in range(20):
+        server.put(f"things/{number:02}", {"number": number, "map": {"a": [number, "text"]}})
 
 
 @pytest.fixture

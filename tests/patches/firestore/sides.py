@@ -19,9 +19,17 @@ class Blocking:
         """Return the result of a method that reads or writes once."""
         return call()
 
-    def all(self, call: Callable[[], Any]) -> list[Any]:
-        """Return everything that a method streams."""
-        return list(call())
+    def next(self, stream: Any) -> Any:
+        """Return the next item of a stream."""
+        return next(stream)
+
+    def all(self, call: Callable[[], Any], act: Callable[[], object] = bool) -> list[Any]:
+        """Return everything that a method streams; ``act`` is called after each item."""
+        found = []
+        for each in call():
+            found.append(each)
+            act()
+        return found
 
     def in_transaction(self, work: Callable[[Any], Any]) -> Any:
         """Run ``work``, a function of a transaction that returns results to collect."""
@@ -56,9 +64,13 @@ class Asyncio:
 
         return self.run(awaited())
 
-    def all(self, call: Callable[[], Any]) -> list[Any]:
+    def next(self, stream: Any) -> Any:
         """As of the other class."""
-        return self.run(_collected(call))  # type: ignore[no-any-return]  # a list
+        return self.run(anext(stream))
+
+    def all(self, call: Callable[[], Any], act: Callable[[], object] = bool) -> list[Any]:
+        """As of the other class."""
+        return self.run(_collected(call, act))  # type: ignore[no-any-return]  # a list
 
     def in_transaction(self, work: Callable[[Any], Any]) -> Any:
         """As of the other class."""
@@ -81,13 +93,17 @@ class Asyncio:
         self._loop.close()
 
 
-async def _collected(call: Callable[[], Any]) -> list[Any]:
-    found = call()
-    if asyncio.iscoroutine(found):
-        found = await found
-    if hasattr(found, "__aiter__"):
-        return [each async for each in found]
-    return list(found)
+async def _collected(call: Callable[[], Any], act: Callable[[], object] = bool) -> list[Any]:
+    stream = call()
+    if asyncio.iscoroutine(stream):
+        stream = await stream
+    if not hasattr(stream, "__aiter__"):
+        return list(stream)
+    found = []
+    async for each in stream:
+        found.append(each)
+        act()
+    return found
 
 
 class Awaited:

@@ -15,28 +15,14 @@ from google.cloud.firestore_v1 import client
 
 import lazyentity
 from tests.patches.firestore.conftest import Make
-from tests.patches.firestore.describing import described, is_lazy
-from tests.patches.firestore.server import DocumentServer
+from tests.patches.firestore.describing import is_lazy
 from tests.support.concurrency import together
 
-KINDS = [firestore.Client, firestore.AsyncClient]
+pytestmark = pytest.mark.usefixtures("numbered")
 
 
-@pytest.fixture(autouse=True)
-def _documents(server: DocumentServer) -> None:
-    for number in range(20):
-        server.put(f"things/{number:02}", {"number": number, "map": {"a": [number, "text"]}})
-
-
-def patch() -> None:
-    """Patch this client alone."""
-    lazyentity.patch("firestore", strict=True)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_client_made_before(kind: type[Any], make_side: Make) -> None:
+def test_a_client_made_before(side: Any) -> None:
     """It has sent RPCs by then; it is lazy while the client is patched, and stock after."""
-    side = make_side(kind)
     reference = side.client.document("things/01")
     states = []
     for change in ("", "patch", "patch", "unpatch", "patch", "unpatch"):
@@ -48,35 +34,18 @@ def test_a_client_made_before(kind: type[Any], make_side: Make) -> None:
     assert "_data" in vars(firestore.DocumentSnapshot)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_stream_over_the_end_of_the_patch(kind: type[Any], make_side: Make) -> None:
+def test_a_stream_over_the_end_of_the_patch(side: Any) -> None:
     """Responses that arrived, and those to come, become snapshots."""
-    side = make_side(kind)
-    patch()
+    lazyentity.patch("firestore", strict=True)
     things = side.client.collection("things").order_by("number")
-    found = []
-
-    def stop_in_the_middle() -> Any:
-        for each in things.stream():
-            found.append(each)
-            lazyentity.unpatch()
-
-    async def stop_asyncio_in_the_middle() -> None:
-        async for each in things.stream():
-            found.append(each)
-            lazyentity.unpatch()
-
-    if kind is firestore.Client:
-        stop_in_the_middle()
-    else:
-        side.run(stop_asyncio_in_the_middle())
+    found = side.all(things.stream, lazyentity.unpatch)
     assert [each.to_dict()["number"] for each in found] == list(range(20))
 
 
 def test_copies_and_pickles(client: Any) -> None:
     """A client cannot be pickled, and neither can the snapshots of it, lazy or not."""
     stock = client.document("things/01").get()
-    patch()
+    lazyentity.patch("firestore", strict=True)
     lazy = client.document("things/01").get()
     errors = []
     for snapshot in (stock, lazy):
@@ -92,14 +61,14 @@ def test_copies_and_pickles(client: Any) -> None:
 
 def test_texts_of_snapshots(client: Any) -> None:
     stock = repr(client.document("things/01").get())
-    patch()
+    lazyentity.patch("firestore", strict=True)
     lazy = repr(client.document("things/01").get())
     assert stock.partition(" at ")[0] == lazy.partition(" at ")[0]
 
 
 def test_threads_read_one_snapshot(client: Any, frequent_switches: None) -> None:
     """Each gets dicts of its own, and all of them the same ``_data``."""
-    patch()
+    lazyentity.patch("firestore", strict=True)
     for _ in range(20):
         snapshot = client.document("things/07").get()
         dicts = together(4, lambda _: snapshot.to_dict())  # noqa: B023
@@ -111,11 +80,13 @@ def test_threads_read_one_snapshot(client: Any, frequent_switches: None) -> None
 
 def test_threads_read_and_patch(client: Any, frequent_switches: None) -> None:
     """Every read gives all documents, whatever happens to the patch meanwhile."""
+    # Of threads that use a client first, each makes a channel, and all but one are closed again.
+    assert client.document("things/01").get().exists
 
     def work(number: int) -> Any:
         if number == 0:
             for _ in range(30):
-                patch()
+                lazyentity.patch("firestore", strict=True)
                 lazyentity.unpatch()
             return 20
         for _ in range(10):
@@ -132,7 +103,7 @@ def _child(snapshot: Any, connection: Any) -> None:
 
 def test_a_forked_process_reads_on(client: Any) -> None:
     """Nothing of a snapshot belongs to the process, or to the client's connection."""
-    patch()
+    lazyentity.patch("firestore", strict=True)
     snapshot = client.document("things/05").get()
     here, there = multiprocessing.Pipe()
     process = multiprocessing.get_context("fork").Process(target=_child, args=(snapshot, there))
@@ -146,7 +117,7 @@ def test_a_forked_process_reads_on(client: Any) -> None:
 def test_a_cancelled_read(make_side: Make) -> None:
     """The task ends as it does with the stock client, and the client reads on."""
     side = make_side(firestore.AsyncClient)
-    patch()
+    lazyentity.patch("firestore", strict=True)
 
     async def cancelled() -> Any:
         things = side.client.collection("things")
@@ -168,70 +139,37 @@ def test_a_cancelled_read(make_side: Make) -> None:
     assert len(names) == 20
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_reads_inside_and_outside_of_eager(kind: type[Any], make_side: Make) -> None:
+def test_reads_inside_and_outside_of_eager(side: Any) -> None:
     """The mode is that of the moment at which the RPC is sent."""
-    side = make_side(kind)
-    patch()
+    lazyentity.patch("firestore", strict=True)
     things = side.client.collection("things")
-    if kind is firestore.Client:
-        with lazyentity.eager():
-            stream = things.stream()
-            first = next(iter(stream))
-        rest = list(stream)
-    else:
-
-        async def read() -> Any:
-            with lazyentity.eager():
-                stream = things.stream()
-                first = await anext(stream)
-            return first, [each async for each in stream]
-
-        first, rest = side.run(read())
-    assert not any(map(is_lazy, [first, *rest]))
+    with lazyentity.eager():
+        stream = things.stream()
+        first = side.next(stream)
+    assert not any(map(is_lazy, [first, *side.all(lambda: stream)]))
     assert all(map(is_lazy, side.all(things.stream)))
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_results_received_before_the_mode_changes(kind: type[Any], make_side: Make) -> None:
+def test_results_received_before_the_mode_changes(side: Any) -> None:
     """``patch()`` sets the mode of the documents that are not read yet, too."""
-    side = make_side(kind)
-    patch()
+    lazyentity.patch("firestore", strict=True)
     stream = side.client.collection("things").stream()
-
-    def following() -> Any:
-        return next(stream) if kind is firestore.Client else side.run(anext(stream))
-
     for eager in (False, True, False):
         lazyentity.patch("firestore", eager=eager)
-        assert is_lazy(following()) is not eager
+        assert is_lazy(side.next(stream)) is not eager
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_eager_by_the_environment(
-    kind: type[Any], monkeypatch: pytest.MonkeyPatch, make_side: Make
-) -> None:
+def test_eager_by_the_environment(monkeypatch: pytest.MonkeyPatch, side: Any) -> None:
     monkeypatch.setenv("LAZYENTITY_EAGER", "1")
-    side = make_side(kind)
     lazyentity.patch("firestore", strict=True)
     for each in (side.client, lazyentity.wrap(side.client)):
         assert not is_lazy(side.one(each.document("things/01").get))
     assert "firestore" in lazyentity.patched()
 
 
-def test_same_description(client: Any) -> None:
-    stock = client.document("things/01").get()
-    patch()
-    lazy = client.document("things/01").get()
-    assert is_lazy(lazy)
-    # The times of two reads differ.
-    lazy.read_time = stock.read_time
-    assert described(lazy) == described(stock)
-
-
 def test_credentials_are_those_of_the_client() -> None:
     """The lazy API object sends over the client's own channel."""
-    patch()
+    lazyentity.patch("firestore", strict=True)
     own = client.Client(project="p", credentials=AnonymousCredentials())
     lazy: Any = own._firestore_api
     stock: Any = own._firestore_api_internal

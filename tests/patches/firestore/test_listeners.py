@@ -20,7 +20,7 @@ from tests.patches.firestore.server import DocumentServer
 SECONDS = 60
 
 
-def _events(client: Any, server: DocumentServer, listen: Callable[..., Any]) -> Any:
+def _events(client: Any, server: DocumentServer, of: Callable[[Any], Any]) -> Any:
     """Listen while documents change; return everything told of each event."""
     server.clear()
     for number in range(4):
@@ -31,7 +31,7 @@ def _events(client: Any, server: DocumentServer, listen: Callable[..., Any]) -> 
         told = [(change.type.name, change.old_index, change.new_index) for change in changes]
         events.put((told, [described(document)[1][3:] for document in documents]))
 
-    listener = listen(client, called)
+    listener = of(client).on_snapshot(called)
     found = [events.get(timeout=SECONDS)]
     things = client.collection("things")
     changes: list[Callable[[], Any]] = [
@@ -46,30 +46,19 @@ def _events(client: Any, server: DocumentServer, listen: Callable[..., Any]) -> 
     return found
 
 
-def _listen_to_a_document(client: Any, called: Any) -> Any:
-    return client.document("things/1").on_snapshot(called)
+LISTEN: dict[str, Callable[[Any], Any]] = {
+    "a document": lambda client: client.document("things/1"),
+    "a query": lambda client: client.collection("things").order_by("number"),
+    "a collection": lambda client: client.collection("things"),
+}
 
 
-def _listen_to_a_query(client: Any, called: Any) -> Any:
-    return client.collection("things").order_by("number").on_snapshot(called)
-
-
-def _listen_to_a_collection(client: Any, called: Any) -> Any:
-    return client.collection("things").on_snapshot(called)
-
-
-LISTEN = _listen_to_a_document, _listen_to_a_query, _listen_to_a_collection
-
-
-@pytest.mark.parametrize("listen", LISTEN)
+@pytest.mark.parametrize("of", LISTEN.values(), ids=LISTEN)
 def test_same_events(
-    listen: Callable[..., Any],
-    client: Any,
-    server: DocumentServer,
-    monkeypatch: pytest.MonkeyPatch,
+    of: Callable[[Any], Any], client: Any, server: DocumentServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The first load, a change, a change of the order and a removal."""
-    stock = _events(client, server, listen)
+    stock = _events(client, server, of)
     seen = []
     decode = listeners._decoded
 
@@ -79,7 +68,7 @@ def test_same_events(
 
     monkeypatch.setattr(listeners, "_decoded", decoded)
     lazyentity.patch("firestore", strict=True)
-    assert _events(client, server, listen) == stock
+    assert _events(client, server, of) == stock
     assert seen
     assert all(type(each) is dict for each in seen)
 

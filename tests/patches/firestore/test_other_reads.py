@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import datetime
 import json
 from collections.abc import Iterator
@@ -11,7 +10,6 @@ from typing import Any
 
 import grpc
 import pytest
-from google.auth.credentials import AnonymousCredentials
 from google.cloud import firestore
 from google.cloud.firestore_bundle import FirestoreBundle
 from google.cloud.firestore_v1.types import firestore as types
@@ -45,8 +43,8 @@ def _pipeline(request: Any, context: Any) -> Iterator[Any]:
 
 
 @pytest.fixture
-def other_client(monkeypatch: pytest.MonkeyPatch, server: DocumentServer) -> Iterator[Any]:
-    """Makes clients of a server of pipelines; gives a function that makes one of a type."""
+def pipelines_port() -> Iterator[int]:
+    """The port of a server of pipelines."""
     handlers: dict[str, Any] = {
         "ExecutePipeline": grpc.unary_stream_rpc_method_handler(
             _pipeline, response_serializer=lambda response: response._pb.SerializeToString()
@@ -57,14 +55,8 @@ def other_client(monkeypatch: pytest.MonkeyPatch, server: DocumentServer) -> Ite
     other.add_generic_rpc_handlers((service,))
     port = other.add_insecure_port("127.0.0.1:0")
     other.start()
-    monkeypatch.setenv(EMULATOR_HOST, f"127.0.0.1:{port}")
-    yield lambda kind: kind(project="p", credentials=AnonymousCredentials(), database="(default)")
+    yield port
     other.stop(None).wait()
-
-
-pipelines = pytest.mark.skipif(
-    not hasattr(firestore.Client, "pipeline"), reason="this version has no pipelines"
-)
 
 
 def _told(result: Any) -> Any:
@@ -74,48 +66,33 @@ def _told(result: Any) -> Any:
     return described([result.id, result.ref, *times, data]), values
 
 
-@pipelines
-def test_pipelines(other_client: Any) -> None:
-    """Their results keep nanoseconds, which those of a copy have lost."""
-    client = other_client(firestore.Client)
-
-    def read() -> Any:
-        return [_told(each) for each in client.pipeline().collection("things").execute()]
-
-    stock = read()
-    when = next(iter(client.pipeline().collection("things").execute())).data()["when"]
-    assert when.nanosecond == NANOS
-    lazyentity.patch("firestore", strict=True)
-    assert read() == stock
-    with lazyentity.eager():
-        assert read() == stock
-    client._firestore_api_internal.transport.close()
-
-
-@pipelines
-def test_pipelines_of_asyncio(other_client: Any) -> None:
-    client = other_client(firestore.AsyncClient)
-
-    async def read() -> Any:
-        found = await client.pipeline().collection("things").execute()
-        return [_told(each) for each in found]
-
-    async def both() -> None:
-        stock = await read()
-        assert len(stock) == 3
-        lazyentity.patch("firestore", strict=True)
-        assert await read() == stock
-        await client._firestore_api_internal.transport.close()
-
-    asyncio.run(asyncio.wait_for(both(), 60))
-
-
+@pytest.mark.skipif(
+    not hasattr(firestore.Client, "pipeline"), reason="this version has no pipelines"
+)
 @pytest.mark.parametrize("kind", SIDES)
-def test_partitions(kind: type[Any], make_side: Make, server: DocumentServer) -> None:
+def test_pipelines(
+    kind: type[Any], make_side: Make, pipelines_port: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Their results keep nanoseconds, which those of a copy have lost."""
+    monkeypatch.setenv(EMULATOR_HOST, f"127.0.0.1:{pipelines_port}")
+    side = make_side(kind, database="(default)")
+
+    def execute() -> list[Any]:
+        return list(side.one(side.client.pipeline().collection("things").execute))
+
+    stock = list(map(_told, execute()))
+    assert len(stock) == 3
+    assert execute()[0].data()["when"].nanosecond == NANOS
+    lazyentity.patch("firestore", strict=True)
+    assert list(map(_told, execute())) == stock
+    with lazyentity.eager():
+        assert list(map(_told, execute())) == stock
+
+
+def test_partitions(side: Any, server: DocumentServer) -> None:
     """The queries of partitions read lazily, each its documents."""
     fill(server)
     server.documents = dict(sorted(server.documents.items()))
-    side = make_side(kind)
     group = side.client.collection_group("parts")
     lazy: set[bool] = set()
 
@@ -135,10 +112,9 @@ def test_partitions(kind: type[Any], make_side: Make, server: DocumentServer) ->
     assert lazy == {True}
 
 
-@pytest.mark.parametrize("kind", SIDES)
-def test_bundles(kind: type[Any], make_side: Make, server: DocumentServer) -> None:
+def test_bundles(side: Any, server: DocumentServer) -> None:
     """A bundle of lazy snapshots, and of a query, is that of stock ones."""
-    side = make_side(kind)
+    is_blocking = isinstance(side.client, firestore.Client)
     references = [side.client.document(f"things/{name}") for name in ("01", "02")]
 
     def built() -> Any:
@@ -148,7 +124,7 @@ def test_bundles(kind: type[Any], make_side: Make, server: DocumentServer) -> No
         for snapshot in side.all(lambda: side.client.get_all(references)):
             snapshot.read_time = datetime.datetime(2024, 1, 1, tzinfo=datetime.timezone.utc)
             bundle.add_document(snapshot)
-        if kind is firestore.Client:
+        if is_blocking:
             query = side.client.collection("things").order_by("number").limit(4)
             bundle.add_named_query("first", query)
         return bundle.build()
@@ -157,7 +133,7 @@ def test_bundles(kind: type[Any], make_side: Make, server: DocumentServer) -> No
     lazyentity.patch("firestore", strict=True)
     assert _elements(built()) == _elements(stock)
     # Each document comes after its metadata; two of the query's are there before.
-    assert len(_elements(stock)) == (4 if kind is firestore.AsyncClient else 1 + 4 * 2)
+    assert len(_elements(stock)) == (1 + 4 * 2 if is_blocking else 4)
 
 
 def _elements(text: str) -> list[Any]:

@@ -21,23 +21,12 @@ from tests.patches.firestore.conftest import Make
 from tests.patches.firestore.describing import is_lazy
 from tests.patches.firestore.server import DocumentServer
 
-KINDS = [firestore.Client, firestore.AsyncClient]
-
-
-@pytest.fixture(autouse=True)
-def _documents(server: DocumentServer) -> None:
-    for number in range(20):
-        server.put(f"things/{number:02}", {"number": number, "map": {"a": [number, "text"]}})
-
-
-def patch() -> None:
-    """Patch this client alone."""
-    lazyentity.patch("firestore", strict=True)
+pytestmark = pytest.mark.usefixtures("numbered")
 
 
 def test_a_mock_in_place_of_the_api(client: Any) -> None:
     """As the tests of applications have one."""
-    patch()
+    lazyentity.patch("firestore", strict=True)
     api = mock.create_autospec(FirestoreClient, instance=True)
     found = types_pb2.BatchGetDocumentsResponse(
         found={
@@ -66,7 +55,7 @@ def test_somebody_elses_transport_stays_in_charge(client: Any, server: DocumentS
     channel = grpc.insecure_channel(f"127.0.0.1:{server.port}")
     client._firestore_api_internal = FirestoreClient(transport=Transport(channel=channel))
     seen.clear()
-    patch()
+    lazyentity.patch("firestore", strict=True)
     found = list(client.collection("things").stream())
     assert seen
     assert len(found) == 20
@@ -90,7 +79,7 @@ def test_a_replaced_conversion_stays_in_charge(
 ) -> None:
     """Reads are stock then: the replacement sees what it would see."""
     if not is_before:
-        patch()
+        lazyentity.patch("firestore", strict=True)
     original = getattr(module, name)
     monkeypatch.setattr(module, name, lambda *args, **kwargs: original(*args, **kwargs))
     if is_before:
@@ -109,7 +98,7 @@ def test_a_function_replaced_where_it_is_called(
 ) -> None:
     """It gets responses that act as messages."""
     if not is_before:
-        patch()
+        lazyentity.patch("firestore", strict=True)
     seen: list[Any] = []
 
     def see(response: Any, *args: Any) -> Any:
@@ -118,7 +107,7 @@ def test_a_function_replaced_where_it_is_called(
 
     monkeypatch.setattr(query, "_query_response_to_snapshot", see)
     if is_before:
-        patch()
+        lazyentity.patch("firestore", strict=True)
     found = list(client.collection("things").order_by("number").limit(2).stream())
     assert [each.id for each in found] == ["00", "01"]
     prefix = "projects/p/databases/(default)/documents/things"
@@ -135,7 +124,7 @@ def test_a_subclass_of_the_client(make_side: Make) -> None:
             Own.asked += 1
             return super()._firestore_api
 
-    patch()
+    lazyentity.patch("firestore", strict=True)
     own = make_side(Own).client
     assert is_lazy(own.document("things/01").get())
     assert Own.asked
@@ -151,7 +140,7 @@ def test_the_own_class_of_references(client: Any) -> None:
         def document(self, document_id: str | None = None) -> Any:
             return Reference(*self._path, document_id, client=self._client)
 
-    patch()
+    lazyentity.patch("firestore", strict=True)
     snapshot = next(iter(Collection("things", client=client).stream()))
     assert is_lazy(snapshot)
     assert type(snapshot.reference) is Reference
@@ -173,24 +162,23 @@ def test_a_channel_with_an_interceptor(client: Any, server: DocumentServer) -> N
     client._firestore_api_internal = FirestoreClient(
         transport=FirestoreGrpcTransport(channel=channel)
     )
-    patch()
+    lazyentity.patch("firestore", strict=True)
     assert all(map(is_lazy, client.collection("things").stream()))
     assert is_lazy(client.document("things/01").get())
     assert seen == ["RunQuery", "BatchGetDocuments"]
 
 
-@pytest.mark.parametrize("kind", KINDS)
 def test_logging_is_the_clients(
-    kind: type[Any], make_side: Make, server: DocumentServer, caplog: pytest.LogCaptureFixture
+    side: Any, make_side: Make, caplog: pytest.LogCaptureFixture
 ) -> None:
     """At DEBUG, one client is created, and each request and response is logged once."""
 
     def logged() -> Any:
         caplog.clear()
         with caplog.at_level(logging.DEBUG, "google"):
-            side = make_side(kind)
-            side.all(side.client.collection("things").limit(2).stream)
-            side.one(side.client.document("things/01").get)
+            made = make_side(type(side.client))
+            made.all(made.client.collection("things").limit(2).stream)
+            made.one(made.client.document("things/01").get)
         return [
             (record.name, record.levelname, record.getMessage(), _told(record))
             for record in caplog.records
@@ -198,7 +186,7 @@ def test_logging_is_the_clients(
         ]
 
     stock = logged()
-    patch()
+    lazyentity.patch("firestore", strict=True)
     assert logged() == stock
 
 
@@ -209,7 +197,7 @@ def _told(record: logging.LogRecord) -> Any:
 
 def test_a_client_of_another_transport_object(client: Any) -> None:
     """A method that somebody put on the API object is called."""
-    patch()
+    lazyentity.patch("firestore", strict=True)
     api = client._firestore_api_internal or client._firestore_api_helper(
         FirestoreGrpcTransport, FirestoreClient, mock.Mock()
     )
@@ -228,7 +216,7 @@ def test_a_client_of_another_transport_object(client: Any) -> None:
 def test_somebody_elses_deserialiser_stays_in_charge(make_side: Make) -> None:
     """As put into a stub of an asyncio client."""
     side = make_side(firestore.AsyncClient)
-    patch()
+    lazyentity.patch("firestore", strict=True)
     things = side.client.collection("things")
     assert all(map(is_lazy, side.all(things.stream)))
     seen: list[bytes] = []

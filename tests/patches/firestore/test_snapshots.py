@@ -35,16 +35,16 @@ COLLECTION = CLIENT.collection("things")
 PATHS = ("a", "b", "a.b", "a.a.a", "`a.b`", "`field name`.a", "nope", "", "a..b", "`__type__`", "ä")
 
 
-def _always() -> bool:
-    return True
+def _lazily(replace: Any, stock: Callable[..., Any]) -> Any:
+    return replace(stock, lambda: True)
 
 
 stock_query = base_query._query_response_to_snapshot
+lazy_query = _lazily(reads.replace_query_conversion, stock_query)
 stock_group = base_query._collection_group_query_response_to_snapshot
+lazy_group = _lazily(reads.replace_group_conversion, stock_group)
 stock_lookup = base_client._parse_batch_get
-lazy_query = reads.replace_query_conversion(stock_query, _always)
-lazy_group = reads.replace_group_conversion(stock_group, _always)
-lazy_lookup = reads.replace_lookup_conversion(stock_lookup, _always)
+lazy_lookup = _lazily(reads.replace_lookup_conversion, stock_lookup)
 
 
 @pytest.fixture(autouse=True)
@@ -61,18 +61,20 @@ def _times(snapshot: Any) -> Any:
     ]
 
 
-def _converted(response: Any, raw: bytes, convert: Callable[[Any], Any]) -> Any:
+def _converted(response: Any, raw: bytes, convert: Callable[..., Any], rest: Any) -> Any:
     """Return a snapshot of a serialised response, or the error of making it."""
     try:
-        return convert(response.deserialize(raw))
+        return convert(response.deserialize(raw), *rest)
     except Exception as error:  # noqa: BLE001  # it is compared
         return error
 
 
-def check(raw: bytes, kind: Any, stock: Callable[[Any], Any], lazy: Callable[[Any], Any]) -> None:
-    """Compare both conversions of a response."""
-    expected = _converted(kind._real, raw, stock)
-    snapshot = _converted(kind, raw, lazy)
+def check(
+    raw: bytes, kind: Any, stock: Callable[..., Any], lazy: Callable[..., Any], *rest: Any
+) -> None:
+    """Compare both conversions of a response; ``rest`` are their arguments beside it."""
+    expected = _converted(kind._real, raw, stock, rest)
+    snapshot = _converted(kind, raw, lazy, rest)
     if isinstance(snapshot, Exception):
         assert (type(snapshot), str(snapshot)) == (type(expected), str(expected))
         return
@@ -106,57 +108,42 @@ def check(raw: bytes, kind: Any, stock: Callable[[Any], Any], lazy: Callable[[An
     assert ("_data" not in vars(copy.copy(snapshot))) is is_lazy
     assert described(snapshot._data) == described(expected._data)
     # A NaN equals itself alone.
-    again = _converted(kind._real, raw, stock)
+    again = _converted(kind._real, raw, stock, rest)
     assert (snapshot == again) is (again == snapshot) is (expected == again)
     assert outcome(snapshot._to_protobuf) == outcome(expected._to_protobuf)
 
 
 @given(raw=serialised_responses(RESPONSE_READ_TIME))
 def test_queries(raw: bytes) -> None:
-    check(
-        raw,
-        responses.QueryResponse,
-        lambda response: stock_query(response, COLLECTION, PARENT),
-        lambda response: lazy_query(response, COLLECTION, PARENT),
-    )
+    check(raw, responses.QueryResponse, stock_query, lazy_query, COLLECTION, PARENT)
 
 
 @given(raw=damaged_responses())
 def test_damaged_responses(raw: bytes) -> None:
     """Errors are the client's, now or when the fields are read."""
-    check(
-        raw,
-        responses.QueryResponse,
-        lambda response: stock_query(response, COLLECTION, PARENT),
-        lambda response: lazy_query(response, COLLECTION, PARENT),
-    )
+    check(raw, responses.QueryResponse, stock_query, lazy_query, COLLECTION, PARENT)
+
+
+@given(raw=serialised_responses(RESPONSE_READ_TIME))
+def test_queries_of_collection_groups(raw: bytes) -> None:
+    check(raw, responses.QueryResponse, stock_group, lazy_group, COLLECTION)
 
 
 @given(raw=serialised_responses(LOOKUP_READ_TIME))
 def test_lookups(raw: bytes) -> None:
     references = {DOCUMENT: COLLECTION.document("one")}
-    check(
-        raw,
-        responses.LookupResponse,
-        lambda response: stock_lookup(response, references, CLIENT),
-        lambda response: lazy_lookup(response, references, CLIENT),
-    )
+    check(raw, responses.LookupResponse, stock_lookup, lazy_lookup, references, CLIENT)
 
 
-@given(raw=serialised_responses(RESPONSE_READ_TIME))
-def test_queries_of_collection_groups(raw: bytes) -> None:
-    check(
-        raw,
-        responses.QueryResponse,
-        lambda response: stock_group(response, COLLECTION),
-        lambda response: lazy_group(response, COLLECTION),
-    )
+def _lazy(fields: Any, collection: Any = COLLECTION) -> Any:
+    """Make a lazy snapshot of Python values, or of a serialised response."""
+    raw = fields if isinstance(fields, bytes) else response_of(fields)
+    return lazy_query(responses.QueryResponse.deserialize(raw), collection, PARENT)
 
 
 def test_reads_leave_it_lazy() -> None:
     """Nothing that an application calls keeps what it decoded."""
-    raw = response_of({"a": {"b": [1, None]}, "c": "text"})
-    snapshot = lazy_query(responses.QueryResponse.deserialize(raw), COLLECTION, PARENT)
+    snapshot = _lazy({"a": {"b": [1, None]}, "c": "text"})
     assert snapshot.to_dict() == {"a": {"b": [1, None]}, "c": "text"}
     assert snapshot.get("a.b") == [1, None]
     with pytest.raises(KeyError):
@@ -164,11 +151,6 @@ def test_reads_leave_it_lazy() -> None:
     assert "_data" not in vars(snapshot)
     assert snapshot == copy.copy(snapshot)
     assert vars(snapshot)["_data"] == snapshot.to_dict()
-
-
-def _lazy(fields: Any, collection: Any = COLLECTION) -> Any:
-    raw = response_of(fields)
-    return lazy_query(responses.QueryResponse.deserialize(raw), collection, PARENT)
 
 
 def test_parts_come_on_request() -> None:
@@ -209,13 +191,17 @@ def test_a_collection_with_an_odd_path(path: tuple[str, ...]) -> None:
     assert outcome(lambda: path_of(lazy_query, responses.QueryResponse)) == expected
 
 
-def test_exists_that_somebody_sets_counts() -> None:
-    snapshot = _lazy({"a": 1})
+def test_attributes_that_somebody_sets_count() -> None:
+    """As programs do that make a snapshot of another one."""
+    snapshot, other = _lazy({"a": 1}), _lazy({"a": 1})
     snapshot._exists = False
     assert snapshot.to_dict() is None
     assert snapshot.get("a") is None
     made: Any = lazyentity.materialize(snapshot)
     assert made.exists is False
+    other._data = {"a": 2}
+    assert other.to_dict() == {"a": 2}
+    assert other.get("a") == 2
 
 
 def test_a_snapshot_alone_keeps_its_collection() -> None:
@@ -229,7 +215,7 @@ def test_a_snapshot_alone_keeps_its_collection() -> None:
     assert gone() is None
 
 
-@pytest.mark.parametrize("name", ["read_time", "create_time", "update_time", "_reference"])
+@pytest.mark.parametrize("name", ["_data", "_reference", "read_time", "create_time", "update_time"])
 def test_parts_of_a_blank_instance(name: str) -> None:
     blank = object.__new__(firestore.DocumentSnapshot)
     with pytest.raises(AttributeError, match=f"DocumentSnapshot' object has no attribute '{name}'"):
@@ -237,32 +223,16 @@ def test_parts_of_a_blank_instance(name: str) -> None:
     assert not hasattr(firestore.DocumentSnapshot, name)
 
 
-def test_data_that_somebody_sets_counts() -> None:
-    """As programs do that make a snapshot of another one."""
-    raw = response_of({"a": 1})
-    snapshot = lazy_query(responses.QueryResponse.deserialize(raw), COLLECTION, PARENT)
-    snapshot._data = {"a": 2}
-    assert snapshot.to_dict() == {"a": 2}
-    assert snapshot.get("a") == 2
-
-
 def test_a_snapshot_made_by_hand() -> None:
     reference = COLLECTION.document("one")
     snapshot = firestore.DocumentSnapshot(reference, {"a": [1]}, True, None, None, None)
     assert snapshot.to_dict() == {"a": [1]}
     assert firestore.DocumentSnapshot(reference, None, False, None, None, None).to_dict() is None
-    blank = object.__new__(firestore.DocumentSnapshot)
-    with pytest.raises(AttributeError, match="DocumentSnapshot' object has no attribute '_data'"):
-        blank._data  # noqa: B018  # raises
-    assert not hasattr(firestore.DocumentSnapshot, "_data")
 
 
 def test_snapshots_outlive_the_patch() -> None:
     """Unpatched, the client's own methods read them."""
-    raw = response_of({"a": {"b": 1}})
-    snapshot, other = (
-        lazy_query(responses.QueryResponse.deserialize(raw), COLLECTION, PARENT) for _ in "12"
-    )
+    snapshot, other = (_lazy({"a": {"b": 1}}) for _ in "12")
     lazyentity.unpatch("firestore")
     assert "lazyentity" not in firestore.DocumentSnapshot.to_dict.__code__.co_filename
     assert snapshot.get("a.b") == 1
@@ -303,8 +273,7 @@ def test_order_of_fields() -> None:
         message(2, delimited(1, name), delimited(2, encode([integer(2, 1)]))) for name in names
     ]
     raw = encode([message(1, delimited(1, DOCUMENT), *entries)])
-    snapshot = lazy_query(responses.QueryResponse.deserialize(raw), COLLECTION, PARENT)
-    found = list(snapshot.to_dict())
+    found = list(_lazy(raw).to_dict())
     assert sorted(found) == sorted(names)
     assert lazyentity.backend == "pure" or found == names
 
@@ -329,9 +298,7 @@ class _SignallingClient(firestore.Client):
 def test_the_exception_of_a_signal_handler(read: Callable[[Any], Any]) -> None:
     """It is no error of the document, which another conversion could avoid."""
     client = _SignallingClient(project="p", credentials=AnonymousCredentials())
-    raw = response_of({"a": CLIENT.document("things/two")})
-    response = responses.QueryResponse.deserialize(raw)
-    snapshot = lazy_query(response, client.collection("things"), PARENT)
+    snapshot = _lazy({"a": CLIENT.document("things/two")}, client.collection("things"))
 
     def stop(number: int, frame: Any) -> None:
         raise _Stopped

@@ -21,23 +21,14 @@ from grpc import _channel as grpc_channel
 
 import lazyentity
 from lazyentity.patches.firestore import streams
-from tests.patches.firestore.conftest import EMULATOR_HOST
+from tests.patches.firestore.conftest import EMULATOR_HOST, Make
 from tests.patches.firestore.describing import is_lazy, outcome
 from tests.patches.firestore.documents import response_of
-from tests.patches.firestore.server import DocumentServer
 
 NEVER = Retry(predicate=lambda error: False)
 
 
-@pytest.fixture(autouse=True)
-def _documents(server: DocumentServer) -> None:
-    for number in range(20):
-        server.put(f"things/{number:02}", {"number": number})
-
-
-def patch() -> None:
-    """Patch this client alone."""
-    lazyentity.patch("firestore", strict=True)
+pytestmark = pytest.mark.usefixtures("numbered")
 
 
 def stub(client: Any) -> Any:
@@ -51,7 +42,7 @@ def count(client: Any) -> int:
 
 
 def test_streams_are_received_by_their_reader(client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    patch()
+    lazyentity.patch("firestore", strict=True)
     threads = []
     read = stub(client)._read
 
@@ -66,7 +57,7 @@ def test_streams_are_received_by_their_reader(client: Any, monkeypatch: pytest.M
 
 def test_streams_that_are_given_up(client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each is cancelled at once, and the channel forgets it when the next RPC is sent."""
-    patch()
+    lazyentity.patch("firestore", strict=True)
     method = stub(client)
     for _ in range(3):
         assert next(iter(client.collection("things").stream())).id == "00"
@@ -98,7 +89,7 @@ def test_a_channel_that_is_closed_after_a_stream_was_given_up(client: Any) -> No
         return outcome(lambda: count(own))
 
     stock = closed()
-    patch()
+    lazyentity.patch("firestore", strict=True)
     assert closed() == stock
     assert stock[0] is ValueError
 
@@ -124,7 +115,7 @@ def test_a_signal_handler_that_raises(
     at: str, client: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its exception arrives as it is, and nobody waits for events that were lost with it."""
-    patch()
+    lazyentity.patch("firestore", strict=True)
     method = stub(client)
     read, handle = method._read, grpc_channel._handle_event
 
@@ -180,46 +171,38 @@ def _waiting(request: bytes, context: Any) -> Iterator[bytes]:
     yield from ()
 
 
-@pytest.mark.parametrize("answer", [_malformed, _failing])
-def test_errors_are_those_of_grpc(answer: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("answer", "found", "error"),
+    [
+        (_malformed, [{"a": 1}], GoogleAPICallError),
+        (_failing, [{"a": 1}], GoogleAPICallError),
+        (_waiting, [], DeadlineExceeded),
+    ],
+)
+def test_errors_are_those_of_grpc(
+    answer: Any, found: Any, error: Any, make_side: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Also behind the error that the client makes of them."""
     with _serving(answer) as port:
         monkeypatch.setenv(EMULATOR_HOST, f"127.0.0.1:{port}")
-        client: Any = firestore.Client(project="p", credentials=AnonymousCredentials())
+        client = make_side().client
 
         def failed() -> Any:
             read: list[Any] = []
-            found = client.collection("things").stream(retry=NEVER)
-            with pytest.raises(GoogleAPICallError) as caught:
-                read.extend(each.to_dict() for each in found)
+            timeout = 0.1 if answer is _waiting else None
+            stream = client.collection("things").stream(retry=NEVER, timeout=timeout)
+            with pytest.raises(error) as caught:
+                read.extend(each.to_dict() for each in stream)
             (cause,) = caught.value.errors
             told = cause.code(), cause.details(), cause.trailing_metadata(), cause.cancelled()
             kind = type(caught.value), str(caught.value), type(cause).__name__
             return read, kind, told, str(cause).partition("debug_error_string")[0]
 
         stock = failed()
-        patch()
+        lazyentity.patch("firestore", strict=True)
         assert failed() == stock
-        assert stock[0] == [{"a": 1}]
+        assert stock[0] == found
         assert isinstance(stub(client), streams._Method)
-        client._firestore_api_internal.transport.close()
-
-
-def test_a_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
-    with _serving(_waiting) as port:
-        monkeypatch.setenv(EMULATOR_HOST, f"127.0.0.1:{port}")
-        client: Any = firestore.Client(project="p", credentials=AnonymousCredentials())
-
-        def failed() -> Any:
-            with pytest.raises(GoogleAPICallError) as caught:
-                list(client.collection("things").stream(retry=NEVER, timeout=0.1))
-            return type(caught.value), caught.value.grpc_status_code
-
-        stock = failed()
-        patch()
-        assert failed() == stock
-        assert stock == (DeadlineExceeded, grpc.StatusCode.DEADLINE_EXCEEDED)
-        client._firestore_api_internal.transport.close()
 
 
 @pytest.mark.parametrize(
@@ -241,7 +224,7 @@ def test_replaced_functions_of_grpc_stay_in_charge(
         return original(*args, **kwargs)
 
     monkeypatch.setattr(holder, name, counted)
-    patch()
+    lazyentity.patch("firestore", strict=True)
     found = list(client.collection("things").stream())
     assert len(found) == 20
     assert all(map(is_lazy, found))
@@ -253,7 +236,7 @@ def test_replaced_functions_of_grpc_stay_in_charge(
 )
 def test_a_grpc_without(name: str, client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Reads are lazy without what is used here."""
-    patch()
+    lazyentity.patch("firestore", strict=True)
     with monkeypatch.context() as changed:
         changed.delattr(grpc_channel, name)
         method = stub(client)
@@ -269,14 +252,14 @@ def test_another_version_of_grpc(client: Any, monkeypatch: pytest.MonkeyPatch) -
             pass
 
     monkeypatch.setattr(grpc_channel, "_SingleThreadedUnaryStreamMultiCallable", Other)
-    patch()
+    lazyentity.patch("firestore", strict=True)
     assert all(map(is_lazy, client.collection("things").stream()))
     assert not isinstance(stub(client), streams._Method)
 
 
 def test_a_forked_process_gives_up_a_stream(client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """It leaves the RPC alone, which belongs to the first process."""
-    patch()
+    lazyentity.patch("firestore", strict=True)
     stream = client.collection("things").stream()
     next(stream)
     method = stub(client)

@@ -26,6 +26,7 @@ from lazyentity.patches.firestore import messages, writes
 from lazyentity.patches.firestore.messages import raw_of
 from lazyentity.patches.firestore.seams import CLIENT
 from tests.patches.firestore import changing, written
+from tests.patches.firestore.conftest import Make
 from tests.patches.firestore.written import DOCUMENT, STOCK, now, result
 from tests.support.changing import meanwhile
 
@@ -52,6 +53,16 @@ def _write(name: str) -> Any:
 @settings(max_examples=400)
 @given(call=written.CALLS, document=written.DOCUMENTS)
 @example(call=("create",), document={"a": None, 1: firestore.SERVER_TIMESTAMP})
+# The client's own code encodes field masks of some fields, removals, and transforms in maps.
+@example(call=("set_no_merge",), document={"a": {"b": firestore.SERVER_TIMESTAMP}})
+@example(call=("set_no_merge",), document={"a": firestore.SERVER_TIMESTAMP})
+@example(call=("set_no_merge",), document={})
+@example(call=("set_with_merge", ["a"]), document={"a": 1})
+@example(call=("set_with_merge", True), document={"a": 1, "b": firestore.DELETE_FIELD})
+@example(call=("set_with_merge", True), document={})
+@example(call=("update", None), document={"a": firestore.DELETE_FIELD, "b": 1})
+@example(call=("update", _helpers.ExistsOption(True)), document={"a": 1})
+@example(call=("update", None), document={"`a b`.c": 1})
 def test_any_document(call: tuple[Any, ...], document: Any) -> None:
     """The message parses to the client's, or the error is the client's."""
     name, *rest = call
@@ -99,25 +110,6 @@ def test_the_bytes_are_kept(name: str, value: Any) -> None:
     assert write_pb2.Write.deserialize(raw) == stock
 
 
-@pytest.mark.parametrize(
-    ("name", "arguments"),
-    [
-        ("set_no_merge", ({"a": {"b": firestore.SERVER_TIMESTAMP}},)),
-        ("set_no_merge", ({"a": firestore.SERVER_TIMESTAMP},)),
-        ("set_no_merge", ({},)),
-        ("set_with_merge", ({"a": 1}, ["a"])),
-        ("set_with_merge", ({"a": 1, "b": firestore.DELETE_FIELD}, True)),
-        ("set_with_merge", ({}, True)),
-        ("update", ({"a": firestore.DELETE_FIELD, "b": 1}, None)),
-        ("update", ({"a": 1}, _helpers.ExistsOption(True))),
-        ("update", ({"`a b`.c": 1}, None)),
-    ],
-)
-def test_the_clients_own_code(name: str, arguments: tuple[Any, ...]) -> None:
-    """It encodes field masks of some fields, removals, and transforms in maps."""
-    assert result(now(name), DOCUMENT, *arguments) == result(STOCK[name], DOCUMENT, *arguments)
-
-
 @pytest.mark.parametrize("name", WRITES)
 def test_messages_are_plain_ones(name: str) -> None:
     """Of the client's classes, with all that these can do."""
@@ -156,11 +148,7 @@ def test_a_changed_message_is_sent_as_it_is_then(client: Any, server: Any) -> No
     assert client.document("things/two").get().to_dict() == {"a": 1}
 
 
-@pytest.mark.parametrize("kind", [firestore.Client, firestore.AsyncClient])
-def test_nothing_is_parsed_to_be_sent(
-    kind: type[Any], make_side: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    side = make_side(kind)
+def test_nothing_is_parsed_to_be_sent(side: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     parsed = []
     original = messages._Parsed.__get__
 
@@ -273,18 +261,17 @@ def test_a_mock_in_place_of_the_api(client: Any) -> None:
     client._firestore_api_internal = None
 
 
-@pytest.mark.parametrize("kind", [firestore.Client, firestore.AsyncClient])
 def test_logging_is_the_clients(
-    kind: type[Any], make_side: Any, server: Any, caplog: pytest.LogCaptureFixture
+    side: Any, make_side: Make, server: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Each request is logged in full, at DEBUG."""
 
     def logged() -> list[Any]:
         server.clear()
         caplog.clear()
-        side = make_side(kind)
+        made = make_side(type(side.client))
         with caplog.at_level(logging.DEBUG, "google"):
-            side.one(lambda: side.client.document("things/one").set({"a": 1}))
+            made.one(lambda: made.client.document("things/one").set({"a": 1}))
         return [
             (record.name, record.getMessage(), str(getattr(record, "httpRequest", None)))
             for record in caplog.records
@@ -298,8 +285,14 @@ def test_logging_is_the_clients(
 
 def test_deep_values() -> None:
     """The client gets documents that are nested deeper than protobuf's messages may be."""
+    wraps: list[Callable[[Any], Any]] = [
+        lambda value: [value],
+        lambda value: {"a": value},
+        lambda value: [{"a": value}],
+        lambda value: (value,),
+    ]
     for depth in (20, 27, 28, 29, 30, 31, 40, 45, 60):
-        for wrap in _WRAPS.values():
+        for wrap in wraps:
             deep: Any = 1
             for _ in range(depth):
                 deep = wrap(deep)
@@ -307,14 +300,6 @@ def test_deep_values() -> None:
                 fields = {"a": written.Number.ONE, "deep": deep}
                 expected = _sent(STOCK[name], fields)
                 assert _sent(now(name), fields) == expected, (depth, name)
-
-
-_WRAPS: dict[str, Callable[[Any], Any]] = {
-    "list": lambda value: [value],
-    "map": lambda value: {"a": value},
-    "map in a list": lambda value: [{"a": value}],
-    "tuple": lambda value: (value,),
-}
 
 
 def _sent(make: Callable[..., Any], fields: Any) -> Any:
