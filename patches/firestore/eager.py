@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import inspect
 from typing import Any
 
 import wrapt
@@ -31,37 +31,29 @@ class _MarkingStream(_MarkingProxy):
     def __next__(self) -> Any:
         return _marked(next(self.__wrapped__), self._self_is_eager)
 
-    def __aiter__(self) -> Any:
-        return _marked_each(self.__wrapped__, self._self_is_eager)
+    async def __aiter__(self) -> Any:
+        async for response in self.__wrapped__:
+            yield _marked(response, self._self_is_eager)
 
 
-async def _marked_each(stream: Any, is_eager: bool) -> Any:
-    async for response in stream:
-        yield _marked(response, is_eager)
+def _marking(stream: Any, is_eager: bool) -> Any:
+    return (
+        _awaited(stream, is_eager)
+        if inspect.isawaitable(stream)
+        else _MarkingStream(stream, is_eager)
+    )
 
 
-class _MarkingApi(_MarkingProxy):
-    """The API object of a blocking client, for one RPC."""
+async def _awaited(stream: Any, is_eager: bool) -> Any:
+    return _MarkingStream(await stream, is_eager)
+
+
+class ApiInMode(_MarkingProxy):
+    """The API object of a client of either kind, for one RPC."""
 
     def batch_get_documents(self, *args: Any, **kwargs: Any) -> Any:
         stream = self.__wrapped__.batch_get_documents(*args, **kwargs)
-        return _MarkingStream(stream, self._self_is_eager)
+        return _marking(stream, self._self_is_eager)
 
     def run_query(self, *args: Any, **kwargs: Any) -> Any:
-        return _MarkingStream(self.__wrapped__.run_query(*args, **kwargs), self._self_is_eager)
-
-
-class _MarkingAsyncApi(_MarkingProxy):
-    """The API object of an asyncio client, for one RPC."""
-
-    async def batch_get_documents(self, *args: Any, **kwargs: Any) -> Any:
-        stream = await self.__wrapped__.batch_get_documents(*args, **kwargs)
-        return _MarkingStream(stream, self._self_is_eager)
-
-    async def run_query(self, *args: Any, **kwargs: Any) -> Any:
-        stream = await self.__wrapped__.run_query(*args, **kwargs)
-        return _MarkingStream(stream, self._self_is_eager)
-
-
-api_in_mode: Callable[[Any, bool], Any] = _MarkingApi
-async_api_in_mode: Callable[[Any, bool], Any] = _MarkingAsyncApi
+        return _marking(self.__wrapped__.run_query(*args, **kwargs), self._self_is_eager)

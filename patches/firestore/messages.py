@@ -48,8 +48,11 @@ def make_lazy(*kinds: Any) -> None:
 
 
 Write = write_pb2.Write
-REQUESTS = frozenset((firestore_pb2.CommitRequest, firestore_pb2.BatchWriteRequest))
-"""The classes of requests that hold writes."""
+REQUESTS: dict[str, Any] = {
+    "commit": firestore_pb2.CommitRequest,
+    "batch_write": firestore_pb2.BatchWriteRequest,
+}
+"""The classes of requests that hold writes, by the names of the API's methods."""
 
 
 def lazy_message(kind: Any, raw: bytes) -> Any:
@@ -95,7 +98,7 @@ def lazy_request(kind: Any, request: Any) -> Any:
     """Return a request as a lazy message; as it is, if the client has to make the message.
 
     Args:
-        kind: the class of the request, one of :data:`REQUESTS`.
+        kind: the class of the request, one of the values of :data:`REQUESTS`.
         request: the argument of the API's method: a dict, where the client's own code calls it.
     """
     rest = _REST[kind]

@@ -15,7 +15,7 @@ from google.cloud.firestore_v1.base_document import DocumentSnapshot
 from lazyentity._dispatch import register
 from lazyentity._mode import is_eager
 from lazyentity.patches.firestore import operations
-from lazyentity.patches.firestore.eager import api_in_mode, async_api_in_mode
+from lazyentity.patches.firestore.eager import ApiInMode
 from lazyentity.patches.firestore.references import reference_in, reference_of
 from lazyentity.patches.firestore.responses import RESPONSES
 from lazyentity.patches.firestore.seams import CLIENT
@@ -37,7 +37,7 @@ def replace_api(original: property, is_active: Callable[[], bool]) -> property:
             return api
         lazy = lazy_api(api)
         # The property is read each time that an RPC is sent.
-        return api_in_mode(lazy, True) if lazy is not api and is_eager() else lazy
+        return ApiInMode(lazy, True) if lazy is not api and is_eager() else lazy
 
     return property(_firestore_api)
 
@@ -50,7 +50,7 @@ def replace_async_api(original: property, is_active: Callable[[], bool]) -> prop
         api = original.__get__(client)
         is_lazy = is_active() and CLIENT.is_upstream()
         read_lazily(api, is_lazy, is_active)
-        return async_api_in_mode(api, True) if is_lazy and is_eager() else api
+        return ApiInMode(api, True) if is_lazy and is_eager() else api
 
     return property(_firestore_api)
 

@@ -33,10 +33,15 @@ class DocumentResponse(MessageProxy, DocumentBytes):
 
     __slots__ = ("_is_eager", "_message")
 
+    _document_field: ClassVar[str]
     _read_time_number: ClassVar[int]
     _bare_type: ClassVar[Any]
     _is_eager: bool | None
     """Whether the RPC was sent inside ``eager()``, or what ``wrap()`` says; None for neither."""
+
+    def __init_subclass__(cls) -> None:
+        cls._bare_type = cls._real.pb()
+        cls._read_time_number = cls._bare_type.DESCRIPTOR.fields_by_name["read_time"].number
 
     @classmethod
     def deserialize(cls, raw: bytes) -> Any:
@@ -59,17 +64,13 @@ class DocumentResponse(MessageProxy, DocumentBytes):
     def _make(self) -> Any:
         return self._real.deserialize(self.raw)
 
-    def parsed(self) -> Any:
-        """Return a new upb message of the response.
+    def parsed_document(self) -> Any:
+        """Return a new upb message of the document.
 
         Raises:
-            google.protobuf.message.DecodeError: if it is malformed.
+            google.protobuf.message.DecodeError: if the response is malformed.
         """
-        return self._bare_type.FromString(self.raw)
-
-    def parsed_document(self) -> Any:
-        """Return a new upb message of the document; errors as of :meth:`parsed`."""
-        raise NotImplementedError
+        return getattr(self._bare_type.FromString(self.raw), self._document_field)
 
 
 class _NoMetrics(MessageProxy):
@@ -94,14 +95,10 @@ class QueryResponse(DocumentResponse):
     __slots__ = ()
 
     _real = firestore_pb2.RunQueryResponse
-    _bare_type = _real.pb()
-    _read_time_number = _bare_type.DESCRIPTOR.fields_by_name["read_time"].number
+    _document_field = "document"
 
     explain_metrics = NO_METRICS
     """False, as an empty message is: the client asks each response."""
-
-    def parsed_document(self) -> Any:
-        return self.parsed().document
 
     def time_messages(self) -> tuple[Any, Any, Any]:
         """Return the times of the read, of the creation and of the last update, as messages."""
@@ -118,11 +115,7 @@ class LookupResponse(DocumentResponse):
     __slots__ = ()
 
     _real = firestore_pb2.BatchGetDocumentsResponse
-    _bare_type = _real.pb()
-    _read_time_number = _bare_type.DESCRIPTOR.fields_by_name["read_time"].number
-
-    def parsed_document(self) -> Any:
-        return self.parsed().found
+    _document_field = "found"
 
 
 RESPONSES = frozenset((QueryResponse, LookupResponse))

@@ -65,21 +65,18 @@ _RPCS = tuple(
 
 _SNAPSHOT = "DocumentSnapshot"
 _BASE_DOCUMENT = f"{_PACKAGE}.base_document"
-_TO_DICT = Seam(
-    _BASE_DOCUMENT,
-    f"{_SNAPSHOT}.to_dict",
-    replacing("firestore.snapshots", "replace_to_dict"),
-    defers_to_foreign=True,
-)
-_GET = Seam(
-    _BASE_DOCUMENT,
-    f"{_SNAPSHOT}.get",
-    replacing("firestore.snapshots", "replace_get"),
-    defers_to_foreign=True,
+_GETTERS = tuple(
+    Seam(
+        _BASE_DOCUMENT,
+        f"{_SNAPSHOT}.{name}",
+        replacing("firestore.snapshots", f"replace_{name}"),
+        defers_to_foreign=True,
+    )
+    for name in ("to_dict", "get")
 )
 _HELPERS = f"{_PACKAGE}._helpers"
 
-CONVERSIONS: Final = (*_LOOKUPS, *_QUERIES, _TO_DICT, _GET)
+CONVERSIONS: Final = (*_LOOKUPS, *_QUERIES, *_GETTERS)
 """The seams that deal with lazy responses, and with what is made of them."""
 
 CLIENT: Final = ClientSpec(
@@ -91,8 +88,7 @@ CLIENT: Final = ClientSpec(
     needs=("google.cloud.datastore",),
     wrapping="firestore.wrapping.wrap",
     reading=[
-        _TO_DICT,
-        _GET,
+        *_GETTERS,
         AttributePath(_BASE_DOCUMENT, f"{_SNAPSHOT}.__init__"),
         *(
             AttributePath(_HELPERS, name)

@@ -19,172 +19,145 @@ from google.cloud.firestore_v1.services.firestore.transports.grpc_asyncio import
 )
 from google.cloud.firestore_v1.types import firestore as firestore_pb2
 
-from lazyentity.patches.firestore.messages import serialised
+from lazyentity.patches.firestore.messages import REQUESTS, serialised
 from lazyentity.patches.firestore.responses import LookupResponse, QueryResponse
 from lazyentity.patches.firestore.streams import logged_channel, read_by_caller
+
+_READS: dict[str, tuple[str, Any, Any, Any]] = {
+    "batch_get_documents": (
+        "BatchGetDocuments",
+        firestore_pb2.BatchGetDocumentsRequest,
+        firestore_pb2.BatchGetDocumentsResponse,
+        LookupResponse,
+    ),
+    "run_query": (
+        "RunQuery",
+        firestore_pb2.RunQueryRequest,
+        firestore_pb2.RunQueryResponse,
+        QueryResponse,
+    ),
+}
+"""By the name of a method: its name in the API, the class of its request, both of its response."""
+
+_WRITES: dict[str, tuple[str, Any]] = {
+    "commit": ("Commit", firestore_pb2.CommitResponse),
+    "batch_write": ("BatchWrite", firestore_pb2.BatchWriteResponse),
+}
+"""By the name of a method: its name in the API, and the class of its response."""
+
+
+def _stub(make: Callable[[Any, str], Any], name: str) -> Any:
+    """Return the property of a transport that gives the stub of a method."""
+
+    def stub(transport: Any) -> Any:
+        # _stubs is upstream's cache; its wrapped methods are keyed by the very stub.
+        if name not in transport._stubs:
+            transport._stubs[name] = make(transport, name)
+        return transport._stubs[name]
+
+    return property(stub)
+
+
+def _path(method: str) -> str:
+    return f"/google.firestore.v1.Firestore/{method}"
+
+
+def _read_stub(transport: Any, name: str) -> Any:
+    method, request, _, lazy = _READS[name]
+    return read_by_caller(transport, _path(method), request.serialize, lazy.deserialize)
+
+
+def _write_stub(transport: Any, name: str) -> Any:
+    method, response = _WRITES[name]
+    return logged_channel(transport).unary_unary(
+        _path(method),
+        request_serializer=functools.partial(serialised, REQUESTS[name]),
+        response_deserializer=response.deserialize,
+    )
 
 
 class LazyFirestoreGrpcTransport(FirestoreGrpcTransport):
     """The client's gRPC transport, with lazy responses."""
 
-    _read_lookup: Callable[[bytes], Any] = staticmethod(LookupResponse.deserialize)
-    _read_query: Callable[[bytes], Any] = staticmethod(QueryResponse.deserialize)
+    commit = _stub(_write_stub, "commit")
+    batch_write = _stub(_write_stub, "batch_write")
+    batch_get_documents = _stub(_read_stub, "batch_get_documents")
+    run_query = _stub(_read_stub, "run_query")
 
-    def _read_stub(
-        self, name: str, method: str, request_type: Any, deserialize: Callable[[bytes], Any]
-    ) -> Callable[[Any], Any]:
-        # _stubs is upstream's cache; its wrapped methods are keyed by the very stub.
-        if name not in self._stubs:
-            self._stubs[name] = read_by_caller(
-                self,
-                f"/google.firestore.v1.Firestore/{method}",
-                request_type.serialize,
-                deserialize,
-            )
-        stub: Callable[[Any], Any] = self._stubs[name]
-        return stub
 
-    def _write_stub(
-        self, name: str, method: str, deserialize: Callable[[bytes], Any]
-    ) -> Callable[[Any], Any]:
-        if name not in self._stubs:
-            self._stubs[name] = logged_channel(self).unary_unary(
-                f"/google.firestore.v1.Firestore/{method}",
-                request_serializer=functools.partial(serialised, _WRITES[name]),
-                response_deserializer=deserialize,
-            )
-        stub: Callable[[Any], Any] = self._stubs[name]
-        return stub
+def _async_read_stub(transport: Any, name: str) -> Any:
+    method, request, _, lazy = _READS[name]
+    return logged_channel(transport).unary_stream(
+        _path(method),
+        request_serializer=request.serialize,
+        response_deserializer=lazy.deserialize,
+    )
 
-    @property
-    def commit(self) -> Callable[[Any], Any]:
-        return self._write_stub("commit", "Commit", firestore_pb2.CommitResponse.deserialize)
 
-    @property
-    def batch_write(self) -> Callable[[Any], Any]:
-        return self._write_stub(
-            "batch_write", "BatchWrite", firestore_pb2.BatchWriteResponse.deserialize
-        )
+class LazyFirestoreGrpcAsyncIOTransport(FirestoreGrpcAsyncIOTransport):
+    """The asyncio transport of a wrapped client; one that exists is copied into it."""
 
-    @property
-    def batch_get_documents(self) -> Callable[[Any], Any]:
-        return self._read_stub(
-            "batch_get_documents",
-            "BatchGetDocuments",
-            firestore_pb2.BatchGetDocumentsRequest,
-            self._read_lookup,
-        )
-
-    @property
-    def run_query(self) -> Callable[[Any], Any]:
-        return self._read_stub(
-            "run_query", "RunQuery", firestore_pb2.RunQueryRequest, self._read_query
-        )
+    batch_get_documents = _stub(_async_read_stub, "batch_get_documents")
+    run_query = _stub(_async_read_stub, "run_query")
 
 
 _LAZY_API = "_lazyentity_api"
-_READS = frozenset(("batch_get_documents", "run_query"))
-_WRITES: dict[str, Any] = {
-    "commit": firestore_pb2.CommitRequest,
-    "batch_write": firestore_pb2.BatchWriteRequest,
-}
-_SERIALIZER = "_request_serializer"
 
 
 def lazy_api(api: Any) -> Any:
     """Return the lazy counterpart of a client's API object; the same one each time.
 
-    Only the API objects that a client makes for itself have one. Anything else (a mock, a subclass,
-    an object with somebody's own method or transport) is returned as it is.
+    Only the API objects that clients of either kind make for themselves have one. Anything else (a
+    mock, a subclass, an object with somebody's own method or transport) is returned as it is.
     """
-    if type(api) is not FirestoreClient or type(api.transport) is not FirestoreGrpcTransport:
+    transport, make = _APIS.get(type(api), (None, None))
+    if make is None or type(api.transport) is not transport:
         return api
     attributes = vars(api)
-    if not _READS.isdisjoint(attributes):
+    if not _READS.keys().isdisjoint(attributes):
         return api
     # Kept on the API object itself: the two live and die together, with the client they refer to.
     lazy = attributes.get(_LAZY_API)
-    return attributes.setdefault(_LAZY_API, _made(api)) if lazy is None else lazy
+    return attributes.setdefault(_LAZY_API, make(api)) if lazy is None else lazy
+
+
+def _copied(api: Any, **changed: Any) -> Any:
+    # Not by the constructor, which logs that a client was created: that of the application was.
+    kind: Any = type(api)
+    made = kind.__new__(kind)
+    vars(made).update(vars(api), **changed)
+    return made
 
 
 def _made(api: Any) -> Any:
     stock = api.transport
     transport = LazyFirestoreGrpcTransport(host=stock.host, channel=stock.grpc_channel)
     transport._credentials = stock._credentials
-    # Not by the constructor, which logs that a client was created: that of the application was.
-    lazy = FirestoreClient.__new__(FirestoreClient)
-    vars(lazy).update(vars(api), _transport=transport)
-    return lazy
+    return _copied(api, _transport=transport)
 
 
-class LazyFirestoreGrpcAsyncIOTransport(FirestoreGrpcAsyncIOTransport):
-    """The asyncio transport of a wrapped client; one that exists is copied into it."""
-
-    def _read_stub(self, name: str) -> Any:
-        if name not in self._stubs:
-            request_type, method, _, lazy = _ASYNC_READS[name]
-            self._stubs[name] = logged_channel(self).unary_stream(
-                f"/google.firestore.v1.Firestore/{method}",
-                request_serializer=request_type.serialize,
-                response_deserializer=lazy.deserialize,
-            )
-        return self._stubs[name]
-
-    @property
-    def batch_get_documents(self) -> Any:
-        return self._read_stub("batch_get_documents")
-
-    @property
-    def run_query(self) -> Any:
-        return self._read_stub("run_query")
-
-
-def lazy_async_api(api: Any) -> Any:
-    """As :func:`lazy_api`, for the API object of an ``AsyncClient``."""
-    if type(api) is not FirestoreAsyncClient or not _READS.isdisjoint(vars(api)):
-        return api
-    stock = api.transport
-    if type(stock) is not FirestoreGrpcAsyncIOTransport:
-        return api
-    attributes = vars(api)
-    lazy = attributes.get(_LAZY_API)
-    return attributes.setdefault(_LAZY_API, _made_async(api, stock)) if lazy is None else lazy
-
-
-def _made_async(api: Any, stock: Any) -> Any:
+def _made_async(api: Any) -> Any:
     transport: Any = LazyFirestoreGrpcAsyncIOTransport.__new__(LazyFirestoreGrpcAsyncIOTransport)
     # Not by the constructor, which would add the client's interceptor to the channel once more.
-    vars(transport).update(vars(stock), _stubs={})
+    vars(transport).update(vars(api.transport), _stubs={})
     transport._prep_wrapped_messages(DEFAULT_CLIENT_INFO)
-    inner, lazy = FirestoreClient.__new__(FirestoreClient), FirestoreAsyncClient.__new__(type(api))
-    vars(inner).update(vars(api._client), _transport=transport)
-    vars(lazy).update(vars(api), _client=inner)
-    return lazy
+    return _copied(api, _client=_copied(api._client, _transport=transport))
+
+
+_APIS: dict[Any, tuple[Any, Callable[[Any], Any]]] = {
+    FirestoreClient: (FirestoreGrpcTransport, _made),
+    FirestoreAsyncClient: (FirestoreGrpcAsyncIOTransport, _made_async),
+}
+"""By the class of an API object: that of its transport, and what makes its lazy counterpart."""
 
 
 def is_lazy_api(api: Any) -> bool:
-    """Whether an API object is a lazy one, of :func:`lazy_api` or :func:`lazy_async_api`."""
+    """Whether an API object is a lazy one, of :func:`lazy_api`."""
     lazy = LazyFirestoreGrpcTransport, LazyFirestoreGrpcAsyncIOTransport
     return isinstance(getattr(api, "transport", None), lazy)
 
 
-_ASYNC_READS: dict[str, tuple[Any, str, Any, Any]] = {
-    "batch_get_documents": (
-        firestore_pb2.BatchGetDocumentsRequest,
-        "BatchGetDocuments",
-        firestore_pb2.BatchGetDocumentsResponse,
-        LookupResponse,
-    ),
-    "run_query": (
-        firestore_pb2.RunQueryRequest,
-        "RunQuery",
-        firestore_pb2.RunQueryResponse,
-        QueryResponse,
-    ),
-}
-"""By the name of a method: the class of its request, its name in the API, both of its response."""
-
-_DESERIALIZER = "_response_deserializer"
+_DESERIALIZER, _SERIALIZER = "_response_deserializer", "_request_serializer"
 _READS_OF = "_lazyentity_reads"
 
 
@@ -207,13 +180,13 @@ def read_lazily(api: Any, is_lazy: bool, is_active: Callable[[], bool]) -> None:
         reads.are_lazy = is_lazy
     elif is_lazy:
         reads = vars(transport).setdefault(_READS_OF, _Reads())
-        for method, (_, _, real, lazy) in _ASYNC_READS.items():
+        for method, (_, _, real, lazy) in _READS.items():
             stub = getattr(transport, method)
             # Another version of grpc may keep the deserialiser elsewhere; responses are real then.
             if getattr(stub, _DESERIALIZER, None) == real.deserialize:
                 made = _deserializer(real.deserialize, lazy.deserialize, reads, is_active)
                 setattr(stub, _DESERIALIZER, made)
-        for method, request in _WRITES.items():
+        for method, request in REQUESTS.items():
             stub = getattr(transport, method)
             # It serialises a request of somebody else as before, and stays.
             if getattr(stub, _SERIALIZER, None) == request.serialize:

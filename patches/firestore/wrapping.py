@@ -7,6 +7,7 @@ wrapped, by functions that tell lazy responses from stock ones; nothing else cha
 from __future__ import annotations
 
 import copy
+import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -20,13 +21,9 @@ from google.cloud.firestore_v1.base_vector_query import BaseVectorQuery
 from lazyentity._environment import EAGER, is_set
 from lazyentity._mode import is_eager
 from lazyentity._types import describe_type
-from lazyentity.patches.firestore.eager import api_in_mode, async_api_in_mode
+from lazyentity.patches.firestore.eager import ApiInMode
 from lazyentity.patches.firestore.seams import CLIENT, CONVERSIONS
-from lazyentity.patches.firestore.transports import (
-    is_lazy_api,
-    lazy_api,
-    lazy_async_api,
-)
+from lazyentity.patches.firestore.transports import is_lazy_api, lazy_api
 
 _PARTS = ("_client", "_parent", "_nested_query", "_collection_ref")
 _BOUND = (BaseCollectionReference, BaseDocumentReference, BaseQuery, BaseVectorQuery)
@@ -51,12 +48,9 @@ class _LazyReads:
         if not CLIENT.is_upstream():
             return api
         install()
-        is_blocking = isinstance(self, client.Client)
-        lazy = (lazy_api if is_blocking else lazy_async_api)(api)
-        if not is_lazy_api(lazy):
-            return lazy
-        in_mode = api_in_mode if is_blocking else async_api_in_mode
-        return in_mode(lazy, self._lazyentity_is_eager or is_eager())
+        lazy = lazy_api(api)
+        is_lazy = is_lazy_api(lazy)
+        return ApiInMode(lazy, self._lazyentity_is_eager or is_eager()) if is_lazy else lazy
 
     # References of both are equal, as they are if both clients are one object.
     def __eq__(self, other: object) -> bool:
@@ -76,18 +70,15 @@ def _stock_of(given: Any) -> Any:
     return given._lazyentity_stock if isinstance(given, _LazyReads) else given
 
 
-_types: dict[type, type] = {}
-
-
+@functools.cache
 def _wrapped_type(kind: type) -> type:
-    if kind not in _types:
-        names = {"__module__": kind.__module__, "__doc__": kind.__doc__}
-        _types[kind] = type(kind.__name__, (_LazyReads, kind), names)
-    return _types[kind]
+    names = {"__module__": kind.__module__, "__doc__": kind.__doc__}
+    return type(kind.__name__, (_LazyReads, kind), names)
 
 
 def _wrapped(stock: Any, is_eager: bool) -> Any:
-    made: Any = object.__new__(_wrapped_type(type(stock)))
+    kind: Any = type(stock)
+    made: Any = object.__new__(_wrapped_type(kind))
     made.__dict__ = stock.__dict__
     made._lazyentity_stock, made._lazyentity_is_eager = stock, is_eager
     return made

@@ -20,7 +20,6 @@ from google.cloud.firestore_v1 import _helpers, base_document, transforms, vecto
 from google.cloud.firestore_v1 import field_path as field_path_module
 from google.cloud.firestore_v1.async_document import AsyncDocumentReference
 from google.cloud.firestore_v1.document import DocumentReference
-from google.cloud.firestore_v1.types import firestore as firestore_pb2
 from google.protobuf.message import EncodeError
 
 from lazyentity._backend import DocumentWriter
@@ -69,53 +68,50 @@ WRITER = DocumentWriter(
     write=_WriteMessage,
 )
 
-make_lazy(Write, *REQUESTS)
+make_lazy(Write, *REQUESTS.values())
 
 
 # Where the client's functions stand whose work is done natively, with their names.
-_PLACES: tuple[tuple[Any, tuple[str, ...]], ...] = (
-    (
-        _helpers,
-        (
-            "DocumentExtractor",
-            "DocumentExtractorForMerge",
-            "DocumentExtractorForUpdate",
-            "ExistsOption",
-            "FieldPath",
-            "GeoPoint",
-            "Vector",
-            "_datetime_to_pb_timestamp",
-            "encode_dict",
-            "encode_value",
-            "extract_fields",
-            "set_field_value",
-        ),
+_PLACES: dict[Any, tuple[str, ...]] = {
+    _helpers: (
+        "DocumentExtractor",
+        "DocumentExtractorForMerge",
+        "DocumentExtractorForUpdate",
+        "ExistsOption",
+        "FieldPath",
+        "GeoPoint",
+        "Vector",
+        "_datetime_to_pb_timestamp",
+        "encode_dict",
+        "encode_value",
+        "extract_fields",
+        "set_field_value",
     ),
-    (
-        _helpers.DocumentExtractor,
-        ("__init__", "_get_document_iterator", "_get_update_mask", "get_update_pb"),
+    _helpers.DocumentExtractor: (
+        "__init__",
+        "_get_document_iterator",
+        "_get_update_mask",
+        "get_update_pb",
     ),
-    (
-        _helpers.DocumentExtractorForMerge,
-        ("__init__", "_apply_merge_all", "_get_update_mask", "apply_merge"),
+    _helpers.DocumentExtractorForMerge: (
+        "__init__",
+        "_apply_merge_all",
+        "_get_update_mask",
+        "apply_merge",
     ),
-    (
-        _helpers.DocumentExtractorForUpdate,
-        ("__init__", "_get_document_iterator", "_get_update_mask"),
-    ),
-    (field_path_module.FieldPath, ("__init__", "from_string", "to_api_repr")),
+    _helpers.DocumentExtractorForUpdate: ("__init__", "_get_document_iterator", "_get_update_mask"),
+    field_path_module.FieldPath: ("__init__", "from_string", "to_api_repr"),
     # A getter of one name would give no tuple.
-    (_helpers.GeoPoint, ("__init__", "to_protobuf")),
-    (vector.Vector, ("__init__", "to_map_value")),
-    (datetime_helpers.DatetimeWithNanoseconds, ("_nanosecond", "timestamp_pb")),
-    (base_document.BaseDocumentReference, ("_document_path", "_document_path_internal")),
-)
+    _helpers.GeoPoint: ("__init__", "to_protobuf"),
+    vector.Vector: ("__init__", "to_map_value"),
+    datetime_helpers.DatetimeWithNanoseconds: ("_nanosecond", "timestamp_pb"),
+    base_document.BaseDocumentReference: ("_document_path", "_document_path_internal"),
+}
 _KNOWN = tuple(
     (vars(holder), get, get(vars(holder)))
-    for holder, names in _PLACES
+    for holder, names in _PLACES.items()
     for get in (operator.itemgetter(*names),)
 )
-
 
 _MODULES = _helpers, base_document, cloud_helpers, datetime_helpers, field_path_module, vector
 
@@ -201,30 +197,28 @@ def _transforms_of(writes: Any) -> bytes:
     return raw
 
 
-def replace_create(original: Pbs, is_active: Callable[[], bool]) -> Pbs:
-    """Replace the function that makes the writes of ``create()``."""
-
-    @functools.wraps(original)
-    def pbs_for_create(document_path: Any, document_data: Any) -> Any:
-        if not (is_active() and _is_plain(document_path, document_data)):
-            return original(document_path, document_data)
-        stock = functools.partial(original, document_path)
-        return _encoded(stock, document_path, document_data, lambda _: _IS_NEW)
-
-    return pbs_for_create
+Replace = Callable[[Pbs, Callable[[], bool]], Pbs]
 
 
-def replace_set(original: Pbs, is_active: Callable[[], bool]) -> Pbs:
-    """Replace the function that makes the writes of ``set()``."""
+def _replacing(rest: bytes) -> Replace:
+    def replace(original: Pbs, is_active: Callable[[], bool]) -> Pbs:
+        @functools.wraps(original)
+        def pbs(document_path: Any, document_data: Any) -> Any:
+            if not (is_active() and _is_plain(document_path, document_data)):
+                return original(document_path, document_data)
+            stock = functools.partial(original, document_path)
+            return _encoded(stock, document_path, document_data, lambda _: rest)
 
-    @functools.wraps(original)
-    def pbs_for_set_no_merge(document_path: Any, document_data: Any) -> Any:
-        if not (is_active() and _is_plain(document_path, document_data)):
-            return original(document_path, document_data)
-        stock = functools.partial(original, document_path)
-        return _encoded(stock, document_path, document_data, lambda _: b"")
+        return pbs
 
-    return pbs_for_set_no_merge
+    return replace
+
+
+replace_create: Replace = _replacing(_IS_NEW)
+"""Replace the function that makes the writes of ``create()``."""
+
+replace_set: Replace = _replacing(b"")
+"""Replace the function that makes the writes of ``set()``."""
 
 
 def replace_merge(original: Pbs, is_active: Callable[[], bool]) -> Pbs:
@@ -336,7 +330,7 @@ def _nested(updates: dict[str, Any]) -> dict[str, Any] | None:
 
 def replace_rpc(original: Callable[..., Any], is_active: Callable[[], bool]) -> Callable[..., Any]:
     """Replace the method of the API object that sends writes."""
-    kind = _KINDS[original.__name__]
+    kind = REQUESTS[original.__name__]
 
     @functools.wraps(original)
     def send(self: Any, request: Any = None, **options: Any) -> Any:
@@ -351,7 +345,7 @@ def replace_async_rpc(
     original: Callable[..., Any], is_active: Callable[[], bool]
 ) -> Callable[..., Any]:
     """Replace the method of an asyncio client's API object that sends writes."""
-    kind = _KINDS[original.__name__]
+    kind = REQUESTS[original.__name__]
 
     @functools.wraps(original)
     async def send(self: Any, request: Any = None, **options: Any) -> Any:
@@ -360,9 +354,3 @@ def replace_async_rpc(
         return await original(self, request, **options)
 
     return send
-
-
-_KINDS = {
-    "commit": firestore_pb2.CommitRequest,
-    "batch_write": firestore_pb2.BatchWriteRequest,
-}
