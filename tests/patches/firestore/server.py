@@ -14,11 +14,16 @@ from google.cloud.firestore_v1 import _helpers
 from google.cloud.firestore_v1.types import document as document_types
 from google.cloud.firestore_v1.types import firestore as types
 from google.cloud.firestore_v1.types import query as query_types
+from google.protobuf.empty_pb2 import Empty
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from tests.patches.firestore.filters import field, is_after, key, passes
 
 _Document = document_types.Document.pb()
+_BatchGetDocumentsResponse = types.BatchGetDocumentsResponse.pb()
+_CommitResponse = types.CommitResponse.pb()
+_ListenResponse = types.ListenResponse.pb()
+_RunQueryResponse = types.RunQueryResponse.pb()
 _START = datetime.datetime(2024, 5, 6, 7, 8, 9, 123_456)
 
 
@@ -116,11 +121,7 @@ class DocumentServer:
                 name: make(
                     counted(name, method),
                     request_deserializer=request.pb().FromString,
-                    response_serializer=lambda response: (
-                        response
-                        if isinstance(response, bytes)
-                        else response._pb.SerializeToString()
-                    ),
+                    response_serializer=lambda response: response.SerializeToString(),
                 )
                 for name, (make, method, request) in methods.items()
             },
@@ -140,54 +141,46 @@ class DocumentServer:
 
     def _batch_get(self, request: Any, context: Any) -> Iterator[Any]:
         if request.HasField("new_transaction"):
-            yield types.BatchGetDocumentsResponse(transaction=b"new")
+            yield _BatchGetDocumentsResponse(transaction=b"new")
         for name in request.documents:
-            response = types.BatchGetDocumentsResponse()
             document = self._get(name)
-            if document is None:
-                response._pb.missing = name
-            else:
-                response._pb.found.CopyFrom(_masked(document, request.mask.field_paths))
-            response._pb.read_time.CopyFrom(self._now())
+            response = _BatchGetDocumentsResponse(missing=name, read_time=self._now())
+            if document is not None:
+                response.found.CopyFrom(_masked(document, request.mask.field_paths))
             yield response
 
     def _run_query(self, request: Any, context: Any) -> Iterator[Any]:
         query = request.structured_query
         found = self._found(request.parent, query)
+        is_explained = request.HasField("explain_options")
         if request.HasField("new_transaction"):
-            yield types.RunQueryResponse(transaction=b"new")
-        if request.HasField("explain_options") and not request.explain_options.analyze:
-            indexes = [{"query_scope": "Collection"}]
-            yield types.RunQueryResponse(
-                explain_metrics={"plan_summary": {"indexes_used": indexes}}
-            )
+            yield _RunQueryResponse(transaction=b"new")
+        if is_explained and not request.explain_options.analyze:
+            response = _RunQueryResponse()
+            index = response.explain_metrics.plan_summary.indexes_used.add()
+            index["query_scope"] = "Collection"
+            yield response
             return
         fail_after, self.unavailable_after = self.unavailable_after, None
         skipped = min(query.offset, len(found))
         if skipped:
-            response = types.RunQueryResponse(skipped_results=skipped)
-            response._pb.read_time.CopyFrom(self._now())
-            yield response
+            yield _RunQueryResponse(skipped_results=skipped, read_time=self._now())
         limit = query.limit.value if query.HasField("limit") else len(found)
+        paths = [field.field_path for field in query.select.fields]
         for number, document in enumerate(found[skipped : skipped + limit]):
             if number == fail_after:
                 context.abort(grpc.StatusCode.UNAVAILABLE, "come back")
-            response = types.RunQueryResponse()
-            paths = [field.field_path for field in query.select.fields]
-            response._pb.document.CopyFrom(_masked(document, paths))
-            response._pb.read_time.CopyFrom(self._now())
-            yield response
-        if request.HasField("explain_options"):
-            yield types.RunQueryResponse(
-                explain_metrics={"execution_stats": {"results_returned": len(found)}}
-            )
+            yield _RunQueryResponse(document=_masked(document, paths), read_time=self._now())
+        if is_explained:
+            stats = {"results_returned": len(found)}
+            yield _RunQueryResponse(explain_metrics={"execution_stats": stats})
 
     def _aggregate(self, request: Any, context: Any) -> Iterator[Any]:
         query = request.structured_aggregation_query
         found = self._found(request.parent, query.structured_query)
-        response = types.RunAggregationQueryResponse()
+        response = types.RunAggregationQueryResponse.pb()(read_time=self._now())
         for each in query.aggregations:
-            value = response._pb.result.aggregate_fields[each.alias]
+            value = response.result.aggregate_fields[each.alias]
             kind = each.WhichOneof("operator")
             if kind == "count":
                 value.integer_value = len(found)
@@ -195,23 +188,19 @@ class DocumentServer:
             path = getattr(each, kind).field.field_path
             total = sum(key(field(one, path))[1] for one in found)
             value.double_value = total if kind == "sum" else total / len(found)
-        response._pb.read_time.CopyFrom(self._now())
         yield response
 
     def _found(self, parent: str, query: Any) -> list[Any]:
         source = query.from_[0]
         with self._lock:
             documents = [_Document.FromString(raw) for raw in self.documents.values()]
-        found = [
-            document
-            for document in documents
-            if _is_in(document.name, parent, source) and passes(document, query.where)
-        ]
         orders = list(query.order_by)
         found = [
             document
-            for document in found
-            if all(field(document, order.field.field_path) is not None for order in orders)
+            for document in documents
+            if _is_in(document.name, parent, source)
+            and passes(document, query.where)
+            and all(field(document, order.field.field_path) is not None for order in orders)
         ]
         found.sort(key=lambda document: document.name)
         for order in reversed(orders):
@@ -227,16 +216,16 @@ class DocumentServer:
 
     def _partition(self, request: Any, context: Any) -> Any:
         found = self._found(request.parent, request.structured_query)
-        response = types.PartitionQueryResponse()
+        response = types.PartitionQueryResponse.pb()()
         for document in found[1::2][: request.partition_count]:
-            response._pb.partitions.add().values.add().reference_value = document.name
+            response.partitions.add().values.add().reference_value = document.name
         return response
 
     def _begin(self, request: Any, context: Any) -> Any:
-        return types.BeginTransactionResponse(transaction=b"transaction")
+        return types.BeginTransactionResponse.pb()(transaction=b"transaction")
 
-    def _rollback(self, request: Any, context: Any) -> bytes:
-        return b""
+    def _rollback(self, request: Any, context: Any) -> Any:
+        return Empty()
 
     def _commit(self, request: Any, context: Any) -> Any:
         with self._changed:
@@ -248,21 +237,20 @@ class DocumentServer:
                 problem = self._problem(write)
                 if problem is not None:
                     context.abort(*problem)
-            response = types.CommitResponse()
+            response = _CommitResponse(commit_time=now)
             for write in request.writes:
                 self._write(write, now)
-                response._pb.write_results.add().update_time.CopyFrom(now)
-            response._pb.commit_time.CopyFrom(now)
+                response.write_results.add(update_time=now)
             self._changed.notify_all()
             return response
 
     def _batch_write(self, request: Any, context: Any) -> Any:
         with self._changed:
-            response = types.BatchWriteResponse()
+            response = types.BatchWriteResponse.pb()()
             for write in request.writes:
                 self._write(write, self._now())
-                response._pb.write_results.add().update_time.CopyFrom(self._now())
-                response._pb.status.add()
+                response.write_results.add(update_time=self._now())
+                response.status.add()
             self._changed.notify_all()
             return response
 
@@ -301,19 +289,18 @@ class DocumentServer:
         self.documents[name] = document.SerializeToString()
 
     def _list_documents(self, request: Any, context: Any) -> Any:
-        response = types.ListDocumentsResponse()
+        response = types.ListDocumentsResponse.pb()()
         prefix = f"{request.parent}/{request.collection_id}/"
         for name in sorted(self.documents):
             if name.startswith(prefix) and "/" not in name.removeprefix(prefix):
-                document = _masked(self._get(name), request.mask.field_paths)
-                response._pb.documents.append(document)
+                response.documents.append(_masked(self._get(name), request.mask.field_paths))
         return response
 
     def _listen(self, requests: Iterator[Any], context: Any) -> Iterator[Any]:
         target = next(requests).add_target
         number = target.target_id
         change = types.TargetChange.TargetChangeType
-        yield types.ListenResponse(
+        yield _ListenResponse(
             target_change={"target_change_type": change.ADD, "target_ids": [number]}
         )
         sent: dict[str, bytes] = {}
@@ -328,11 +315,8 @@ class DocumentServer:
             yield from _changes(sent, current, number, now)
             sent = current
             for kind in (change.CURRENT,) * is_first + (change.NO_CHANGE,):
-                response = types.ListenResponse(
-                    target_change={"target_change_type": kind, "resume_token": b"token"}
-                )
-                response._pb.target_change.read_time.CopyFrom(now)
-                yield response
+                changed = {"target_change_type": kind, "resume_token": b"token", "read_time": now}
+                yield _ListenResponse(target_change=changed)
             is_first = False
 
     def _targeted(self, target: Any) -> dict[str, bytes]:
@@ -347,16 +331,12 @@ def _changes(
     sent: dict[str, bytes], current: dict[str, bytes], number: int, now: Timestamp
 ) -> Iterator[Any]:
     for name in sent.keys() - current.keys():
-        response = types.ListenResponse(
-            document_delete={"document": name, "removed_target_ids": [number]}
-        )
-        response._pb.document_delete.read_time.CopyFrom(now)
-        yield response
+        gone = {"document": name, "removed_target_ids": [number], "read_time": now}
+        yield _ListenResponse(document_delete=gone)
     for name, raw in current.items():
         if sent.get(name) != raw:
-            response = types.ListenResponse(document_change={"target_ids": [number]})
-            response._pb.document_change.document.ParseFromString(raw)
-            yield response
+            changed = {"document": _Document.FromString(raw), "target_ids": [number]}
+            yield _ListenResponse(document_change=changed)
 
 
 def _is_in(name: str, parent: str, source: Any) -> bool:

@@ -17,7 +17,7 @@ import lazyentity
 from tests.patches.firestore.describing import outcome
 from tests.patches.firestore.reading import WHEN
 from tests.patches.firestore.server import DocumentServer
-from tests.patches.firestore.sides import Asyncio, Awaited, Blocking
+from tests.patches.firestore.sides import SIDES, Awaited, Blocking
 
 _names = st.sampled_from(["one", "two", "three"])
 _paths = st.sampled_from(["a", "b", "a.b", "a.b.c", "nope", "b.x"])
@@ -56,14 +56,15 @@ class Documents(RuleBasedStateMachine):
         self._held: list[list[Any]] = [[], []]
         self._is_patched, self._is_eager = True, False
 
-    _has_bulk_writer = True
+    _kind: Any = firestore.Client
 
     def _side(self) -> Any:
         server = self._stack.enter_context(DocumentServer())
-        client: Any = firestore.Client(project="p", credentials=AnonymousCredentials())
+        client = self._kind(project="p", credentials=AnonymousCredentials())
         client._emulator_host = f"127.0.0.1:{server.port}"
-        self._stack.callback(Blocking(client).close)
-        return client
+        side: Any = SIDES[self._kind](client)
+        self._stack.callback(side.close)
+        return client if isinstance(side, Blocking) else Awaited(client, side.run)
 
     def teardown(self) -> None:
         self._stack.close()
@@ -110,7 +111,7 @@ class Documents(RuleBasedStateMachine):
     @rule(documents=st.dictionaries(_names, _documents, max_size=3), is_bulk=st.booleans())
     def write_several(self, documents: dict[str, dict[str, Any]], is_bulk: bool) -> None:
         def work(client: Any, _: Any) -> Any:
-            if is_bulk and self._has_bulk_writer:
+            if is_bulk and self._kind is firestore.Client:
                 writer = client.bulk_writer()
                 for name, document in documents.items():
                     writer.set(client.document(f"things/{name}"), document)
@@ -210,15 +211,7 @@ def _done(result: Any) -> Any:
 class AsyncioDocuments(Documents):
     """The same by asyncio clients."""
 
-    _has_bulk_writer = False
-
-    def _side(self) -> Any:
-        server = self._stack.enter_context(DocumentServer())
-        client: Any = firestore.AsyncClient(project="p", credentials=AnonymousCredentials())
-        client._emulator_host = f"127.0.0.1:{server.port}"
-        side = Asyncio(client)
-        self._stack.callback(side.close)
-        return Awaited(client, side.run)
+    _kind = firestore.AsyncClient
 
 
 TestDocuments = Documents.TestCase

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.patches.firestore import emulator
+from tests.patches.firestore.test_emulator import running
 from tests.upstream import suite
 
 pytestmark = pytest.mark.upstream
@@ -48,11 +48,11 @@ def test_same_outcomes_on_an_emulator(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each system test has the outcome that it has without the patch.
 
     They run on Google's emulator of Firestore in native mode. Those of listeners are left out,
-    which depend on the time: test_listeners.py compares what listeners get.
+    which depend on the time: test_other_reads.py compares what listeners get.
     """
     folder = suite.fetch(SYSTEM_TESTS)
     found = []
-    with emulator.running():
+    with running():
         for patched in (False, True):
             # Each project has its own documents.
             monkeypatch.setenv("GCLOUD_PROJECT", "patched" if patched else "stock")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import copy
+import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -10,7 +12,7 @@ import pytest
 from google.cloud import firestore
 
 import lazyentity
-from tests.patches.firestore.describing import outcome
+from tests.patches.firestore.describing import described, outcome
 from tests.patches.firestore.reading import READS, fill
 from tests.patches.firestore.server import DocumentServer
 
@@ -125,3 +127,27 @@ def test_a_transaction_that_is_retried(aborts: int, side: Any, server: DocumentS
     assert expected[2] > 2
     with _reading(side, "lazy"):
         assert result() == expected
+
+
+def test_a_profile_counts_documents(side: Any, server: DocumentServer) -> None:
+    """Those that arrive, and the fields of them that are read."""
+    fields = {"number": 1, "text": "text", "map": {"a": [1]}}
+    for number in range(4):
+        server.put(f"things/{number}", fields)
+    lazyentity.patch("firestore", strict=True)
+    with lazyentity.profile() as profile:
+        found = side.all(side.client.collection("things").stream)
+        for snapshot in found:
+            assert snapshot.get("number") == 1
+            assert snapshot.get("map.a") == [1]
+        assert described(found[0].to_dict()) == described(fields)
+        # Cursors and comparisons read all fields; a copy of a snapshot has its count.
+        assert found[3] == copy.deepcopy(found[3])
+    (told,) = json.loads(profile.json())["kinds"]
+    assert (told["kind"], told["entities"]) == ("things", 4)
+    assert {each["received"] for each in told["properties"]} == {4}
+    counts = {each["name"]: each["decoded"] for each in told["properties"]}
+    assert counts == {"map": 7, "number": 7, "text": 3}
+    # Outside of it nothing is counted.
+    found[1].to_dict()
+    assert json.loads(profile.json())["kinds"] == [told]

@@ -179,6 +179,7 @@ def test_logging_is_the_clients(
             made = make_side(type(side.client))
             made.all(made.client.collection("things").limit(2).stream)
             made.one(made.client.document("things/01").get)
+            made.one(lambda: made.client.document("things/new").set({"a": 1}))
         return [
             (record.name, record.levelname, record.getMessage(), _told(record))
             for record in caplog.records

@@ -6,7 +6,6 @@ import contextlib
 import copy
 import datetime
 import functools
-import logging
 import pickle
 from collections.abc import Callable
 from typing import Any
@@ -25,8 +24,7 @@ import lazyentity
 from lazyentity.patches.firestore import messages, writes
 from lazyentity.patches.firestore.messages import raw_of
 from lazyentity.patches.firestore.seams import CLIENT
-from tests.patches.firestore import changing, written
-from tests.patches.firestore.conftest import Make
+from tests.patches.firestore import written
 from tests.patches.firestore.written import DOCUMENT, STOCK, now, result
 from tests.support.changing import meanwhile
 
@@ -71,8 +69,8 @@ def test_any_document(call: tuple[Any, ...], document: Any) -> None:
 
 
 @settings(max_examples=400)
-@given(call=written.CALLS, case=changing.CASES)
-def test_any_change(call: tuple[Any, ...], case: changing.Case) -> None:
+@given(call=written.CALLS, case=written.CASES)
+def test_any_change(call: tuple[Any, ...], case: written.Case) -> None:
     """A container that changes while it is written is written as the client writes it."""
     name, *rest = call
     expected = result(STOCK[name], DOCUMENT, case.document(), *rest)
@@ -259,28 +257,6 @@ def test_a_mock_in_place_of_the_api(client: Any) -> None:
         "transaction": None,
     }
     client._firestore_api_internal = None
-
-
-def test_logging_is_the_clients(
-    side: Any, make_side: Make, server: Any, caplog: pytest.LogCaptureFixture
-) -> None:
-    """Each request is logged in full, at DEBUG."""
-
-    def logged() -> list[Any]:
-        server.clear()
-        caplog.clear()
-        made = make_side(type(side.client))
-        with caplog.at_level(logging.DEBUG, "google"):
-            made.one(lambda: made.client.document("things/one").set({"a": 1}))
-        return [
-            (record.name, record.getMessage(), str(getattr(record, "httpRequest", None)))
-            for record in caplog.records
-            if record.name.startswith("google.cloud.firestore_v1.services")
-        ]
-
-    lazy = logged()
-    lazyentity.unpatch("firestore")
-    assert lazy == logged()
 
 
 def test_deep_values() -> None:
