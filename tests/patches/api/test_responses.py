@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import gc
+import importlib
 import sys
 from typing import Any
 
@@ -12,23 +13,32 @@ import pytest
 from google.cloud import datastore
 from google.cloud.datastore import helpers
 from google.cloud.datastore_v1.types import datastore as datastore_pb2
+from google.cloud.datastore_v1.types import query as query_pb2
 from google.protobuf.message import DecodeError
+from hypothesis import given
+from hypothesis import strategies as st
 
 import lazyentity
+from lazyentity._backend import stock_from_raw
 from lazyentity.patches.api import entities, responses
 from lazyentity.readers import LAZY
+from tests.conftest import IMPLEMENTATIONS
 from tests.patches.api.probes import (
     LOOKUP,
+    LOOKUPS,
+    QUERIES,
     QUERY,
     Probe,
     batch,
     comparable,
+    entity_result,
     results_of_lookup,
     to_dict,
 )
-from tests.patches.api.sample_responses import LOOKUPS, QUERIES, entity_result
 from tests.patches.order_program import COUNT, KIND
-from tests.support.snapshots import outcome
+from tests.support.snapshots import outcome, snapshot
+from tests.support.strategies import wire
+from tests.support.strategies.samples import serialise
 
 
 def _check(probe: Probe, response: Any, proxy: Any) -> None:
@@ -82,7 +92,7 @@ def _all_proxies() -> dict[str, Any]:
     }
 
 
-def _fields(message: Any) -> list[str]:
+def _names_of(message: Any) -> list[str]:
     kind = message.__class__
     descriptor = kind.DESCRIPTOR if hasattr(kind, "DESCRIPTOR") else kind.pb().DESCRIPTOR
     return [field.name for field in descriptor.fields]
@@ -95,7 +105,7 @@ class TestReadOnly:
     def test_nothing_can_be_set_or_deleted(self, name: str) -> None:
         """Neither a field nor anything else; the error names it."""
         message = _all_proxies()[name]
-        fields = _fields(message)
+        fields = _names_of(message)
         assert len(fields) > 1
         for field in (*fields, "no_field"):
             with pytest.raises(AttributeError, match=f"'{field}'"):
@@ -108,7 +118,7 @@ class TestReadOnly:
         """copy.copy() gives the client's own message, independent of the original."""
         message = _all_proxies()[name]
         changed = copy.copy(message)
-        for field in _fields(message):
+        for field in _names_of(message):
             if isinstance(changed, proto.Message):
                 delattr(changed, field)
             else:
@@ -121,7 +131,7 @@ class TestReadOnly:
         """The sequences of results of a response cannot be changed either."""
         message = _all_proxies()[name]
         for field in ("found", "missing", "entity_results"):
-            if field in _fields(message):
+            if field in _names_of(message):
                 assert type(getattr(message, field)) is tuple
 
 
@@ -234,3 +244,114 @@ def test_an_empty_message_is_converted() -> None:
     """The class of a handle makes an empty message, which is converted as any other."""
     lazyentity.patch()
     assert helpers.entity_from_protobuf(entities.EntityHandle()) == datastore.Entity()
+
+
+_MODULES = {"pure": "lazyentity.pure.responses", "native": "lazyentity.native.entities"}
+_EntityResult: Any = query_pb2.EntityResult.pb()
+
+
+def _fields(number: int, contents: Any) -> Any:
+    return contents.map(lambda content: wire.delimited(number, content))
+
+
+def _integers(number: int) -> Any:
+    return st.integers(0, 5).map(lambda value: wire.integer(number, value))
+
+
+def _messages(*fields: Any) -> Any:
+    """Messages with any of the fields, in any order and any number."""
+    return st.lists(st.one_of(*fields), max_size=5).map(wire.encode)
+
+
+_VALUES = st.one_of(st.integers(-1, 1), st.text("x", max_size=2), st.lists(st.none(), max_size=2))
+_ENTITIES = st.one_of(
+    st.dictionaries(st.sampled_from("abc"), _VALUES, max_size=3).map(serialise),
+    # An incomplete part of a key, and nothing at all.
+    st.sampled_from([wire.message(1, wire.message(2, wire.delimited(1, "Kind"))).encode(), b""]),
+)
+_CURSORS = st.binary(max_size=2)
+_TIMESTAMPS = _messages(_integers(1), _integers(2))
+_UNKNOWN = _integers(100)
+# An entity in up to several pieces, cursor, version, update_time.
+_RESULTS = _messages(
+    *[_fields(1, _ENTITIES)] * 3,
+    _fields(3, _CURSORS),
+    _integers(4),
+    _fields(5, _TIMESTAMPS),
+    _UNKNOWN,
+)
+# Found, missing, transaction, read_time.
+_LOOKUPS = _messages(
+    _fields(1, _RESULTS),
+    _fields(2, _RESULTS),
+    _fields(5, _CURSORS),
+    _fields(7, _TIMESTAMPS),
+    _UNKNOWN,
+)
+# The type of results, results, end_cursor, more_results, skipped_results.
+_BATCHES = _messages(
+    _integers(1),
+    *[_fields(2, _RESULTS)] * 2,
+    _fields(4, _CURSORS),
+    _integers(5),
+    _integers(6),
+    _UNKNOWN,
+)
+_QUERIES = _messages(*[_fields(1, _BATCHES)] * 2, _fields(5, _CURSORS), _UNKNOWN)
+
+
+def _split(backend: str, raw: bytes, what: str) -> Any:
+    module = importlib.import_module(_MODULES[backend])
+    rpc = module.ReadRpc()
+    rpc.reader = module.EntityReader(IMPLEMENTATIONS[backend], stock_from_raw)
+    return getattr(module, f"split_{what}")(raw, rpc, module.ResultBytes)
+
+
+def _assert_same_entity(message: Any, stock: Any) -> None:
+    expected = outcome(lambda: snapshot(helpers.entity_from_protobuf(stock)))
+    assert outcome(lambda: snapshot(message.read(message.rpc.reader or LAZY))) == expected
+
+
+def _assert_same(results: Any, stock: Any) -> None:
+    assert len(results) == len(stock)
+    for result, expected in zip(results, stock, strict=True):
+        _assert_same_entity(result.entity, expected.entity)
+        assert _EntityResult.FromString(result.serialised()) == expected._pb
+
+
+@pytest.mark.parametrize("backend", IMPLEMENTATIONS)
+@given(raw=_LOOKUPS)
+def test_torn_lookups(backend: str, raw: bytes) -> None:
+    stock = datastore_pb2.LookupResponse.deserialize(raw)
+    rest, found, missing = _split(backend, raw, "lookup")
+    _assert_same(found, stock.found)
+    _assert_same(missing, stock.missing)
+    del stock.found, stock.missing
+    assert datastore_pb2.LookupResponse.deserialize(rest) == stock
+
+
+@pytest.mark.parametrize("backend", IMPLEMENTATIONS)
+@given(raw=_QUERIES)
+def test_torn_queries(backend: str, raw: bytes) -> None:
+    stock = datastore_pb2.RunQueryResponse.deserialize(raw)
+    rest, results = _split(backend, raw, "query")
+    _assert_same(results, stock.batch.entity_results)
+    if "batch" in stock:
+        del stock.batch.entity_results
+    assert datastore_pb2.RunQueryResponse.deserialize(rest) == stock
+
+
+@given(raw=_LOOKUPS)
+def test_torn_proxies(raw: bytes) -> None:
+    """Read field by field, as the client reads it, and compared as a whole."""
+    stock, lazy = (
+        kind.deserialize(raw) for kind in (datastore_pb2.LookupResponse, responses.LookupResponse)
+    )
+    for ours, theirs in ((lazy.found, stock.found), (lazy.missing, stock.missing)):
+        for result, expected in zip(ours, theirs, strict=True):
+            _assert_same_entity(result.entity, expected.entity)
+            assert result.entity.key == expected.entity.key
+            assert (result.cursor, result.version) == (expected.cursor, expected.version)
+            assert result.entity == expected.entity
+            assert result == expected
+    assert lazy == stock

@@ -1,15 +1,18 @@
-"""Queries that are sent as bytes have the client's requests and headers, for interceptors, too."""
+"""Queries have the client's requests and headers, for interceptors and with odd values, too."""
 
 from __future__ import annotations
 
 import base64
+import enum
+import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import grpc
 import pytest
 from google.cloud import datastore
+from google.cloud.datastore import helpers
 from google.cloud.datastore.query import And, Or, PropertyFilter, Query
 from google.cloud.datastore_v1.types import datastore as datastore_pb2
 from hypothesis import given
@@ -18,9 +21,17 @@ from hypothesis import strategies as st
 import lazyentity
 from lazyentity.patches.api.requests import QueryBytes
 from tests.bulk.services import Served, connected
-from tests.patches.datastore.activations import Activate, patched, patched_eagerly, snapshot_of
-from tests.patches.datastore.read_cases import KIND, get
+from tests.patches.datastore.activations import (
+    LAZILY,
+    Activate,
+    patched,
+    patched_eagerly,
+    snapshot_of,
+)
+from tests.patches.datastore.read_cases import AT_ONCE, COUNT, KIND, get
 from tests.patches.datastore.recording import Recording, intercept
+from tests.support import clients
+from tests.support.forks import answer
 
 Client = datastore.Client
 
@@ -82,18 +93,13 @@ _FETCHES = st.fixed_dictionaries(
 )
 
 
-def _same(query: Any) -> Any:
-    return query
-
-
-def _outcome(
-    client: Client, wrap: Callable[[Any], Any], query: dict[str, Any], options: dict[str, Any]
-) -> Any:
+def _fetched(make: Callable[[], Any], options: dict[str, Any]) -> Any:
+    """Return how many entities a query gives, or its error, or that of making it."""
     try:
         with warnings.catch_warnings():
             # Filters in an older form.
             warnings.simplefilter("ignore", UserWarning)
-            return len(list(wrap(_make_query(client, **query)).fetch(**options)))
+            return len(list(make().fetch(**options)))
     except Exception as error:  # noqa: BLE001  # compared with the stock client's
         return type(error), str(error)
 
@@ -106,11 +112,14 @@ def test_requests_and_headers(running: Served, database: str | None) -> None:
 
         @given(_QUERIES, _FETCHES)
         def check(query: dict[str, Any], options: dict[str, Any]) -> None:
+            def make() -> Any:
+                return _make_query(client, **query)
+
             recording.sent.clear()
-            expected, stock = _outcome(client, _same, query, options), recording.sent.copy()
+            expected, stock = _fetched(make, options), recording.sent.copy()
             recording.sent.clear()
             recording.kinds.clear()
-            assert _outcome(client, lazyentity.wrap, query, options) == expected
+            assert _fetched(lambda: lazyentity.wrap(make()), options) == expected
             assert recording.sent == stock
             assert {*recording.kinds} <= {QueryBytes}
 
@@ -201,3 +210,152 @@ def test_an_interceptor_that_answers(running: Served, way: str) -> None:
         assert read(reading) == stock
         with lazyentity.eager():
             assert read(reading) == stock
+
+
+class _Text(str, enum.Enum):
+    """Formats as its name."""
+
+    PROJECT = clients.PROJECT
+    DATABASE = "named"
+
+
+class _Folded(str):
+    """Equals its other spellings."""
+
+    __slots__ = ()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, str) and self.lower() == other.lower()
+
+    def __hash__(self) -> int:
+        return hash(self.lower())
+
+
+class _Index:
+    """As a number of numpy: subtracts, and is no int."""
+
+    def __sub__(self, other: int) -> _Index:
+        return self
+
+    def __index__(self) -> int:
+        return 1
+
+    def __repr__(self) -> str:
+        return "1"
+
+
+def _nested(depth: int) -> Any:
+    value: Any = PropertyFilter("number", ">", 0)
+    for _ in range(depth):
+        value = And([value])
+    return value
+
+
+@pytest.fixture(params=LAZILY)
+def activate(request: pytest.FixtureRequest) -> Iterator[Activate]:
+    """Give a way to lazy reads."""
+    yield request.param
+    lazyentity.unpatch()
+
+
+def _fetch(query: dict[str, Any], **options: Any) -> Callable[[Client], Any]:
+    return lambda client: _fetched(lambda: client.query(kind=KIND, **query), options)
+
+
+READS: dict[str, Callable[[Client], Any]] = {
+    "query": _fetch({}),
+    "get": get,
+    "namespaces": lambda client: [
+        _fetch({"namespace": _Folded(name)})(client) for name in ("Alpha", "ALPHA")
+    ],
+    "limit": _fetch({}, limit=_Index()),
+    **{f"offset {offset!s}": _fetch({}, offset=offset) for offset in ("", 0.0, False)},
+    **{f"depth {depth}": _fetch({"filters": [_nested(depth)]}) for depth in (1, 40, 60)},
+    "a tuple of filters": _fetch({"filters": [And((_nested(0),))]}),
+}
+
+
+def _sent(running: Served, options: dict[str, Any], activate: Activate, read: Any) -> Any:
+    with connected(running, **options) as client:
+        recording = Recording(running, client)
+        outcome = read(activate(client))
+        return outcome, recording.sent, [kind.__name__ for kind in recording.kinds]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"project": _Text.PROJECT}, {"database": _Text.DATABASE}],
+    ids=["usual", "project", "database"],
+)
+@pytest.mark.parametrize("read", READS.values(), ids=READS)
+def test_as_stock(
+    running: Served, activate: Activate, options: dict[str, Any], read: Callable[[Client], Any]
+) -> None:
+    """The same is sent, with the same headers, by a request of the same name."""
+    expected = _sent(running, options, lambda client: client, read)
+    assert _sent(running, options, activate, read) == expected
+
+
+def test_a_replaced_helper_is_called(
+    running: Served, activate: Activate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The options of a read are those of a function that an application put in."""
+    original: Any = helpers.get_read_options
+
+    def eventual(_: Any, *args: Any, **kwargs: Any) -> Any:
+        return original(True, *args, **kwargs)
+
+    monkeypatch.setattr(helpers, "get_read_options", eventual)
+    _, sent, _ = _sent(running, {}, activate, READS["query"])
+    asked = {call[-1].read_options.read_consistency for call in sent}
+    assert asked == {datastore_pb2.ReadOptions.ReadConsistency.EVENTUAL}
+
+
+def test_a_page_is_iterated_without_python_code(running: Served, activate: Activate) -> None:
+    """A generator would end with the first exception of a signal handler, and the page with it."""
+    with connected(running) as client:
+        page = next(activate(client).query(kind=KIND).fetch().pages)
+        found, calls = iter(page), []
+        sys.setprofile(lambda frame, event, _: calls.append((frame.f_code.co_filename, event)))
+        try:
+            number = sum(1 for _ in found)
+        finally:
+            sys.setprofile(None)
+        assert number == AT_ONCE
+        assert not [file for file, event in calls if event == "call" and "pages" in file]
+
+
+_PROGRAM = """
+import json
+import sys
+
+from google.cloud.datastore import _http
+from google.cloud.datastore_v1.services.datastore.client import DatastoreClient
+
+import lazyentity
+from tests.support.clients import make_client
+
+seen = []
+
+def wrapping(original):
+    def wrapped(self, request=None, **kwargs):
+        seen.append(request["project_id"])
+        return original(self, request=request, **kwargs)
+
+    return wrapped
+
+for kind in (DatastoreClient, _http.HTTPDatastoreAPI):
+    for name in ("lookup", "run_query"):
+        setattr(kind, name, wrapping(getattr(kind, name)))
+lazyentity.patch("datastore")
+client = make_client(int(sys.argv[1]), sys.argv[2])
+found = list(client.query(kind=sys.argv[3]).fetch())
+print(json.dumps([len(found), client.get(found[0].key)["number"], seen]))
+"""
+
+
+@pytest.mark.parametrize("transport", ["grpc", "http"])
+def test_methods_that_were_wrapped_before_the_patch(running: Served, transport: str) -> None:
+    """They get the requests that the client makes."""
+    found = answer("-c", _PROGRAM, str(running.ports[transport]), transport, KIND)
+    assert found == [COUNT, 1, [clients.PROJECT] * 3]
