@@ -139,20 +139,11 @@ def damaged_responses(draw: st.DrawFn) -> bytes:
     """A query's response with a byte changed, left out or added, or cut off."""
     raw = draw(serialised_responses())
     at = draw(st.integers(0, len(raw) - 1))
+    before, after = raw[:at], raw[at + 1 :]
     byte = bytes([draw(st.integers(0, 255))])
-    return (
-        draw(
-            st.sampled_from(
-                [
-                    raw[:at] + byte + raw[at + 1 :],
-                    raw[:at] + raw[at + 1 :],
-                    raw[:at] + byte + raw[at:],
-                ]
-            )
-        )
-        if draw(st.booleans())
-        else raw[:at]
-    )
+    if draw(st.booleans()):
+        return before
+    return before + draw(st.sampled_from([byte, b"", byte + raw[at : at + 1]])) + after
 
 
 def response_of(fields: dict[str, Any]) -> bytes:

@@ -22,13 +22,6 @@ from tests.patches.firestore.server import Fields
 WHEN = datetime.datetime(2024, 1, 2, 3, 4, 5, 678_901, tzinfo=datetime.timezone.utc)
 
 Read = Callable[[Any], Any]
-READS: dict[str, Read] = {}
-
-
-def read(function: Read) -> Read:
-    """Add a way to read to the cases."""
-    READS[function.__name__] = function
-    return function
 
 
 class Server(Protocol):
@@ -72,6 +65,26 @@ def _things(side: Any) -> Any:
     return side.client.collection("things")
 
 
+READS: dict[str, Read] = {
+    "a_collection": lambda side: side.all(_things(side).stream),
+    "a_collection_group": lambda side: side.all(side.client.collection_group("parts").stream),
+    "an_offset": lambda side: side.all(_things(side).order_by("number").offset(9).stream),
+    "some_fields": lambda side: side.all(_things(side).select(["number", "map"]).stream),
+    "getting_a_query": lambda side: list(
+        side.one(_things(side).order_by("number", direction="DESCENDING").limit(3).get)
+    ),
+    "limits_to_the_last": lambda side: list(
+        side.one(_things(side).order_by("number").limit_to_last(3).get)
+    ),
+}
+
+
+def read(function: Read) -> Read:
+    """Add a way to read to the cases."""
+    READS[function.__name__] = function
+    return function
+
+
 @read
 def lookups(side: Any) -> Any:
     things = _things(side)
@@ -86,22 +99,6 @@ def lookups(side: Any) -> Any:
 def many_lookups(side: Any) -> Any:
     names = ("05", "missing", "01", "05")
     return side.all(lambda: side.client.get_all([_things(side).document(one) for one in names]))
-
-
-@read
-def a_collection(side: Any) -> Any:
-    return side.all(_things(side).stream)
-
-
-@read
-def getting_a_query(side: Any) -> Any:
-    query = _things(side).order_by("number", direction="DESCENDING").limit(3)
-    return list(side.one(query.get))
-
-
-@read
-def limits_to_the_last(side: Any) -> Any:
-    return list(side.one(_things(side).order_by("number").limit_to_last(3).get))
 
 
 @read
@@ -217,21 +214,6 @@ def reads_at_a_time(side: Any) -> Any:
         side.all(lambda: side.client.collection_group("parts").stream(**at)),
         [each.path for each in side.all(lambda: things.list_documents(**at))],
     ]
-
-
-@read
-def some_fields(side: Any) -> Any:
-    return side.all(_things(side).select(["number", "map"]).stream)
-
-
-@read
-def a_collection_group(side: Any) -> Any:
-    return side.all(side.client.collection_group("parts").stream)
-
-
-@read
-def an_offset(side: Any) -> Any:
-    return side.all(_things(side).order_by("number").offset(9).stream)
 
 
 @read

@@ -231,30 +231,33 @@ def test_replaced_functions_of_grpc_stay_in_charge(
     assert called
 
 
+class _OtherStreams(grpc_channel._SingleThreadedUnaryStreamMultiCallable):
+    def __init__(self) -> None:
+        pass
+
+
 @pytest.mark.parametrize(
-    "name", ["_SingleThreadedUnaryStreamMultiCallable", "_handle_event", "_MultiThreadedRendezvous"]
+    ("name", "other"),
+    [
+        ("_SingleThreadedUnaryStreamMultiCallable", _OtherStreams),
+        ("_SingleThreadedUnaryStreamMultiCallable", None),
+        ("_handle_event", None),
+        ("_MultiThreadedRendezvous", None),
+    ],
 )
-def test_a_grpc_without(name: str, client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Reads are lazy without what is used here."""
+def test_another_version_of_grpc(
+    name: str, other: Any, client: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Reads are lazy without a class or function of it, or with another class."""
     lazyentity.patch("firestore", strict=True)
     with monkeypatch.context() as changed:
-        changed.delattr(grpc_channel, name)
+        if other is None:
+            changed.delattr(grpc_channel, name)
+        else:
+            changed.setattr(grpc_channel, name, other)
         method = stub(client)
     assert not isinstance(method, streams._Method)
     assert all(map(is_lazy, client.collection("things").stream()))
-
-
-def test_another_version_of_grpc(client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Reads are lazy without the class."""
-
-    class Other(grpc_channel._SingleThreadedUnaryStreamMultiCallable):
-        def __init__(self) -> None:
-            pass
-
-    monkeypatch.setattr(grpc_channel, "_SingleThreadedUnaryStreamMultiCallable", Other)
-    lazyentity.patch("firestore", strict=True)
-    assert all(map(is_lazy, client.collection("things").stream()))
-    assert not isinstance(stub(client), streams._Method)
 
 
 def test_a_forked_process_gives_up_a_stream(client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
