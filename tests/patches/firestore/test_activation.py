@@ -6,6 +6,8 @@ import asyncio
 import multiprocessing
 import pickle
 import types
+from importlib import metadata
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,9 +16,13 @@ from google.cloud import firestore
 from google.cloud.firestore_v1 import client
 
 import lazyentity
-from tests.patches.firestore.conftest import Make
+from lazyentity.cli.doctor.clients import findings, may_import
+from lazyentity.patches.firestore.seams import CLIENT, DISTRIBUTION
+from tests.patches.firestore.conftest import EMULATOR_HOST, Make
 from tests.patches.firestore.describing import is_lazy
+from tests.patches.firestore.server import DocumentServer
 from tests.support.concurrency import together
+from tests.support.subprocesses import answer
 
 pytestmark = pytest.mark.usefixtures("numbered")
 
@@ -179,3 +185,28 @@ def test_credentials_are_those_of_the_client() -> None:
     assert lazy.transport.host == stock.transport.host
     assert {**vars(lazy), "_transport": 0}.items() <= {**vars(stock), "_transport": 0}.items()
     stock.transport.close()
+
+
+_PROGRAM = """
+import json
+from google.auth.credentials import AnonymousCredentials
+from google.cloud import firestore
+client = firestore.Client(project="p", credentials=AnonymousCredentials())
+print(json.dumps(["_data" in vars(each) for each in client.collection("things").stream()]))
+"""
+
+
+def test_a_program_that_knows_nothing_of_lazyentity(server: DocumentServer, tmp_path: Path) -> None:
+    """It reads lazily if ``lazyentity run`` runs it."""
+    program = tmp_path / "program.py"
+    program.write_text(_PROGRAM)
+    environment = {EMULATOR_HOST: f"127.0.0.1:{server.port}"}
+    assert answer("-m", "lazyentity", "run", str(program), **environment) == [False] * 20
+
+
+def test_doctor() -> None:
+    """It names the version, and each attribute that would be replaced."""
+    (told,) = [each for each in findings(may_import(), ()) if each.subject == CLIENT.name]
+    assert f"{DISTRIBUTION} {metadata.version(DISTRIBUTION)}" in told.text
+    assert len(told.details) == len(CLIENT.seams)
+    assert "google.cloud.firestore_v1.base_document:DocumentSnapshot.to_dict" in told.details
