@@ -42,9 +42,8 @@ def _key(client: Client, number: int) -> Any:
 
 def store(client: Client) -> None:
     """Store the entities that are read."""
-    client.put_multi(
-        [fill(datastore.Entity(_key(client, at)), at) for at in range(1, COUNT + 1)],
-    )
+    keys = [_key(client, number) for number in range(1, COUNT + 1)]
+    client.put_multi([fill(datastore.Entity(key), key.id) for key in keys])
 
 
 class TheirKey(datastore.Key):
@@ -67,14 +66,14 @@ def _get_multi(form: Callable[[list[Any]], Any] = list, **options: Any) -> Read:
     return lambda client: snapshot_of(client.get_multi(form(_keys(client)), **options))
 
 
-def _filling(name: str) -> Read:
-    def read(client: Client) -> Any:
-        filled: Any = []
-        options = {name: filled}
-        found = client.get_multi(_keys(client), **options)
-        return snapshot_of(found), snapshot_of(filled) if name == "missing" else filled
+def _with_missing(client: Client) -> Any:
+    missing: list[Any] = []
+    return snapshot_of(client.get_multi(_keys(client), missing=missing)), snapshot_of(missing)
 
-    return read
+
+def _with_deferred(client: Client) -> Any:
+    deferred: list[Any] = []
+    return snapshot_of(client.get_multi(_keys(client), deferred=deferred)), deferred
 
 
 _get_all = _get_multi()
@@ -103,14 +102,17 @@ def _query(**options: Any) -> Read:
     return lambda client: _pages(client.query(**{"kind": KIND, **options}).fetch())
 
 
-def _in(how: str, read: Read, *, is_named: bool = False) -> Read:
+def _in(how: str, read: Read) -> Read:
     def inside(client: Client) -> Any:
-        with getattr(client, how)() as begun:
-            if is_named:
-                return snapshot_of(client.get_multi(_keys(client), transaction=begun))
+        with getattr(client, how)():
             return read(client)
 
     return inside
+
+
+def _in_given_transaction(client: Client) -> Any:
+    with client.transaction() as transaction:
+        return _get_multi(transaction=transaction)(client)
 
 
 def _between_cursors(client: Client) -> Any:
@@ -206,15 +208,15 @@ SENT_BY_CLIENT: dict[str, Read] = {
     "get_multi of keys of a subclass": lambda client: client.get_multi(
         [_make_key(KIND, 1, project=client.project)]
     ),
-    "get_multi with missing": _filling("missing"),
-    "get_multi with deferred": _filling("deferred"),
+    "get_multi with missing": _with_missing,
+    "get_multi with deferred": _with_deferred,
     "get_multi with missing that is filled": _get_multi(missing=[1]),
     "get_multi with deferred that is filled": _get_multi(deferred=[1]),
     "get_multi, eventual": _get_multi(eventual=True),
     "get_multi at a time": _get_multi(read_time=_TIME),
     "get_multi in a transaction": _in("transaction", _get_all),
     "get_multi, eventual, in a transaction": _in("transaction", _get_multi(eventual=True)),
-    "get_multi in a given transaction": _in("transaction", _get_all, is_named=True),
+    "get_multi in a given transaction": _in_given_transaction,
     "get_multi with an unknown option": _get_multi(nope=1),
     "skipped": _fetch(offset=5),
     "options by position": lambda client: _pages(client.query(kind=KIND).fetch(5, 1)),

@@ -104,12 +104,6 @@ class TestClient:
         assert sorted(entity.key.id for entity in missing) == [1000, 1001]
         assert deferred == []
 
-    def test_its_queries_are_wrapped(self, client: Client) -> None:
-        query = lazyentity.wrap(client).query(kind=KIND)
-        assert isinstance(query, Query)
-        assert types_of(query) == LAZY
-        assert types_of(client.query(kind=KIND)) == STOCK
-
     def test_aggregations_are_the_clients(self, client: Client, query: Query) -> None:
         """Over queries that are wrapped, and of clients that are."""
         wrapped = lazyentity.wrap(client)
@@ -205,6 +199,7 @@ class TestQuery:
         wrapped = lazyentity.wrap(mine(client, kind=KIND, order=["__key__"]))
         assert isinstance(wrapped, Mine)
         assert isinstance(lazyentity.wrap(client.query()), Query)
+        assert isinstance(lazyentity.wrap(client).query(), Query)
         assert types_of(wrapped) == LAZY
         assert wrapped.fetch_ids() == [1, 2, 3]
         assert wrapped.fetched == 2
