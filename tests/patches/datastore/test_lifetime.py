@@ -67,7 +67,7 @@ class TestEntities:
 
     def test_stay_lazy_and_readable(self, client: Client, stock_contents: Any) -> None:
         lazyentity.patch()
-        entity = client.get(client.key(KIND, 1))
+        entity, untouched = (client.get(client.key(KIND, 1)) for _ in range(2))
         lazyentity.unpatch()
         assert lazyentity.decoded(entity) == ()
         assert entity["number"] == 1
@@ -75,9 +75,9 @@ class TestEntities:
         assert set(lazyentity.decoded(entity)) == {"number", "inner", "at"}
         assert describe(entity) == stock_contents["get"]
         assert entity_types(entity) == {"LazyEntity"}
-        plain = lazyentity.materialize(entity)
-        assert entity_types(plain) == {"Entity"}
-        assert describe(plain) == stock_contents["get"]
+        for plain in map(lazyentity.materialize, (untouched, entity)):
+            assert entity_types(plain) == {"Entity"}
+            assert describe(plain) == stock_contents["get"]
 
     @pytest.mark.parametrize("patched_again", [False, True])
     def test_can_be_put(self, make: Make, patched_again: bool) -> None:

@@ -16,7 +16,7 @@ from google.cloud import firestore
 from google.cloud.firestore_v1 import client
 
 import lazyentity
-from lazyentity.cli.doctor.clients import findings, may_import
+from lazyentity.cli.doctor.clients import findings
 from lazyentity.patches.firestore.seams import CLIENT, DISTRIBUTION
 from tests.patches.firestore.conftest import EMULATOR_HOST, Make
 from tests.patches.firestore.describing import is_lazy
@@ -206,7 +206,7 @@ def test_a_program_that_knows_nothing_of_lazyentity(server: DocumentServer, tmp_
 
 def test_doctor() -> None:
     """It names the version, and each attribute that would be replaced."""
-    (told,) = [each for each in findings(may_import(), ()) if each.subject == CLIENT.name]
+    (told,) = [each for each in findings(False, ()) if each.subject == CLIENT.name]
     assert f"{DISTRIBUTION} {metadata.version(DISTRIBUTION)}" in told.text
     assert len(told.details) == len(CLIENT.seams)
     assert "google.cloud.firestore_v1.base_document:DocumentSnapshot.to_dict" in told.details

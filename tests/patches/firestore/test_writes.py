@@ -51,6 +51,8 @@ def _write(name: str) -> Any:
 @settings(max_examples=400)
 @given(call=written.CALLS, document=written.DOCUMENTS)
 @example(call=("create",), document={"a": None, 1: firestore.SERVER_TIMESTAMP})
+@example(call=("create",), document={"\ud800": 1})
+@example(call=("set_with_merge", True), document={"a": {1: 2}})
 # The client's own code encodes field masks of some fields, removals, and transforms in maps.
 @example(call=("set_no_merge",), document={"a": {"b": firestore.SERVER_TIMESTAMP}})
 @example(call=("set_no_merge",), document={"a": firestore.SERVER_TIMESTAMP})
