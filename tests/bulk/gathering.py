@@ -15,6 +15,25 @@ from lazyentity.bulk import Coalesced, coalescing
 from tests.bulk.services import Call, RecordingService
 
 
+class Held:
+    """Holds up the first look-up of a service.
+
+    Args:
+        then: called with all other requests.
+    """
+
+    def __init__(self, then: Callable[[Call], None] = lambda call: None) -> None:
+        self._then = then
+        self.is_held, self.may_go = threading.Event(), threading.Event()
+
+    def __call__(self, call: Call) -> None:
+        if call.method == "Lookup" and not self.is_held.is_set():
+            self.is_held.set()
+            self.may_go.wait(20)
+        else:
+            self._then(call)
+
+
 class Gathered:
     """Gets that come while a look-up is held up, so that they go together.
 
@@ -26,29 +45,21 @@ class Gathered:
     def __init__(self, service: RecordingService, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(coalescing, "WAIT_SECONDS", 20)
         self._service = service
-        self._is_held, self._may_go = threading.Event(), threading.Event()
 
     def run(self, coalesced: Coalesced, first: Key, gets: Sequence[Callable[[], Any]]) -> list[Any]:
         """Return the futures of ``gets``, which run while the look-up of ``first`` is held up."""
-
-        def hold_up(call: Call) -> None:
-            if call.method == "Lookup" and not self._is_held.is_set():
-                self._is_held.set()
-                self._may_go.wait(20)
-
         self._service.calls.clear()
-        refuse, self._service.before = self._service.before, hold_up
+        self._service.before = held = Held(self._service.before)
         with ThreadPoolExecutor(len(gets) + 1) as pool:
-            held = pool.submit(coalesced.get, first)
-            self._is_held.wait(20)
-            self._service.before = refuse
+            leading = pool.submit(coalesced.get, first)
+            held.is_held.wait(20)
             futures: list[Future[Any]] = [
                 pool.submit(contextvars.copy_context().run, get) for get in gets
             ]
             while self._waiting(coalesced) < len(gets):
                 threading.Event().wait(0.001)
-            self._may_go.set()
-            held.result(20)
+            held.may_go.set()
+            leading.result(20)
             for future in futures:
                 future.exception(20)
         return futures

@@ -83,6 +83,27 @@ class RecordingService(DatastoreService):
 
         self.before = before
 
+    def refuse_id(self, number: int) -> None:
+        """Refuse each look-up and commit of an entity with an id."""
+
+        def before(call: Call) -> None:
+            mutations = getattr(call.message, "mutations", ())
+            keys = [one.delete if one.HasField("delete") else one.upsert.key for one in mutations]
+            if any(key.path[-1].id == number for key in keys or getattr(call.message, "keys", ())):
+                raise refusal(grpc.StatusCode.INVALID_ARGUMENT)
+
+        self.before = before
+
+    def edit(self, method: str, change: Callable[[Any], object]) -> None:
+        """Change the message of each response of a method."""
+
+        def edited(response: bytes) -> bytes:
+            message = type(METHODS[method][1]()).FromString(response)
+            change(message)
+            return bytes(message.SerializeToString())
+
+        self.change = {method: edited}
+
 
 class Served(NamedTuple):
     """A running service."""

@@ -1,33 +1,29 @@
-"""coalesce(): gets of several threads in one look-up."""
+"""coalesce(): gets of several threads in one look-up, and the proxy of the client."""
 
 from __future__ import annotations
 
 import copy
 import functools
-import itertools
-import os
 import threading
+import traceback
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import grpc
 import pytest
-from google.api_core.exceptions import BadRequest, Forbidden
+from google.api_core.exceptions import BadRequest, Forbidden, RetryError
 from google.cloud import datastore
 
 import lazyentity
-from lazyentity.bench.server.schema import METHODS
-from lazyentity.bulk import Coalesced, coalesce, coalescing, get_many
-from tests.bulk.gathering import Gathered
-from tests.bulk.services import Call, RecordingService, refusal, stored
+from lazyentity.bulk import Coalesced, coalesce, coalescing, delete_many, get_many, put_many, rpcs
+from tests.bulk.gathering import Gathered, Held
+from tests.bulk.services import RecordingService, stored
 from tests.support.concurrency import together
 from tests.support.describing import entity_types
-from tests.support.forks import answer
 
 Client = datastore.Client
 Key = datastore.Key
-
 _KIND = "Item"
 
 
@@ -76,11 +72,9 @@ def test_many_threads(any_client: Client, service: RecordingService) -> None:
 
 
 def test_a_full_batch_goes_at_once(
-    client: Client,
-    service: RecordingService,
-    gathered: Gathered,
-    monkeypatch: pytest.MonkeyPatch,
+    client: Client, service: RecordingService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(coalescing, "WAIT_SECONDS", 20)
     monkeypatch.setattr(coalescing, "MAX_KEYS", 3)
     keys = stored(client, _KIND, 4)
     coalesced: Any = coalesce(client)
@@ -91,22 +85,14 @@ def test_a_full_batch_goes_at_once(
         coalesced.get(key)
         answered.wait(20)
 
-    service.forget()
-    is_held, may_go = threading.Event(), threading.Event()
-
-    def hold_up(call: Call) -> None:
-        if not is_held.is_set():
-            is_held.set()
-            may_go.wait(20)
-
-    service.before = hold_up
+    service.before = held = Held()
+    service.calls.clear()
     with ThreadPoolExecutor(4) as pool:
-        held = pool.submit(coalesced.get, keys[0])
-        is_held.wait(20)
-        futures = [pool.submit(get, key) for key in keys[1:]]
+        futures = [pool.submit(coalesced.get, keys[0])]
+        held.is_held.wait(20)
+        futures += [pool.submit(get, key) for key in keys[1:]]
         answered.wait(20)
-        may_go.set()
-        held.result(20)
+        held.may_go.set()
         for future in futures:
             future.result(20)
     assert service.sizes("Lookup") == [1, 3]
@@ -118,12 +104,7 @@ def test_an_error_that_one_key_may_have_caused(
     """Each get is sent again by itself, so that the error goes to the one that is to blame."""
     keys = stored(client, _KIND, 4)
     coalesced: Any = coalesce(client)
-
-    def refuse_the_third(call: Call) -> None:
-        if any(key.path[-1].id == 3 for key in call.message.keys):
-            raise refusal(grpc.StatusCode.INVALID_ARGUMENT)
-
-    service.before = refuse_the_third
+    service.refuse_id(3)
     futures = gathered.run(coalesced, keys[0], _gets(coalesced, keys[1:]))
     assert futures[0].result()["number"] == 1
     assert isinstance(futures[1].exception(), BadRequest)
@@ -149,146 +130,16 @@ def test_an_entity_that_cannot_be_converted(
     """Its error goes to who asked for it."""
     keys = stored(client, _KIND, 3)
     coalesced: Any = coalesce(client)
-    response_type = METHODS["Lookup"][1]
 
-    def with_bare_value(response: bytes) -> bytes:
-        message = response_type.FromString(response)
+    def clear_the_second(message: Any) -> None:
         for result in message.found:
             if result.entity.key.path[-1].id == 2:
                 result.entity.properties["number"].Clear()
-        return bytes(message.SerializeToString())
 
-    service.change = {"Lookup": with_bare_value}
+    service.edit("Lookup", clear_the_second)
     futures = gathered.run(coalesced, keys[0], _gets(coalesced, keys[1:]))
     assert "did not have any value set" in str(futures[0].exception())
     assert futures[1].result()["number"] == 2
-
-
-def _interrupt(*_: object) -> None:
-    raise KeyboardInterrupt
-
-
-def test_a_leader_that_is_interrupted(
-    client: Client,
-    service: RecordingService,
-    gathered: Gathered,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """The gets that wait for it are sent by themselves, and later ones go together again."""
-    keys = stored(client, _KIND, 4)
-    coalesced: Any = coalesce(client)
-
-    with monkeypatch.context() as patched:
-        patched.setattr(coalescing._Batch, "look_up", _interrupt)
-        futures = gathered.run(coalesced, keys[0], _gets(coalesced, keys[1:]))
-    results = [future.exception() or future.result()["number"] for future in futures]
-    assert sum(isinstance(result, KeyboardInterrupt) for result in results) == 1
-    assert {result for result in results if isinstance(result, int)} < {1, 2, 3}
-    assert coalesced._gathering == {}
-    assert coalesced._under_way == set()
-
-
-class _Interrupted:
-    """The lock of a caller that a signal interrupts, before or after it is woken."""
-
-    def __init__(self, lock: Any, *, is_woken: bool) -> None:
-        self._lock = lock
-        self._is_woken = is_woken
-        self.release = lock.release
-
-    def acquire(self, *_: object, **options: Any) -> None:
-        if self._is_woken:
-            self._lock.acquire(**options)
-        raise KeyboardInterrupt
-
-
-@pytest.mark.parametrize("is_woken", [False, True])
-def test_a_caller_that_is_interrupted(
-    client: Client, gathered: Gathered, monkeypatch: pytest.MonkeyPatch, *, is_woken: bool
-) -> None:
-    """The others get their entities, although each is woken by the one before it."""
-    # So that nobody is helped by looking whether the batch has ended: futures are waited for less.
-    monkeypatch.setattr(coalescing, "_CHECK_SECONDS", 60)
-    keys = stored(client, _KIND, 6)
-    coalesced: Any = coalesce(client)
-    wait = coalescing._Batch.wait
-    waiting = itertools.count()
-
-    def interrupted(batch: Any, call: Any) -> None:
-        if next(waiting) in (1, 2):
-            call.is_over = _Interrupted(call.is_over, is_woken=is_woken)
-        wait(batch, call)
-
-    monkeypatch.setattr(coalescing._Batch, "wait", interrupted)
-    futures = gathered.run(coalesced, keys[0], _gets(coalesced, keys[1:]))
-    errors = [future.exception() for future in futures]
-    assert sum(isinstance(error, KeyboardInterrupt) for error in errors) == 2
-    assert [
-        future.result()["number"]
-        for future, error in zip(futures, errors, strict=True)
-        if error is None
-    ] == [number for number, error in enumerate(errors, 1) if error is None]
-
-
-def test_callers_that_nobody_wakes(
-    client: Client, gathered: Gathered, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A second signal may end the waking of callers. They look themselves, after a while."""
-    monkeypatch.setattr(coalescing, "_CHECK_SECONDS", 0.01)
-    monkeypatch.setattr(coalescing._Batch, "wake_next", lambda batch: None)
-    keys = stored(client, _KIND, 4)
-    coalesced: Any = coalesce(client)
-    futures = gathered.run(coalesced, keys[0], _gets(coalesced, keys[1:]))
-    assert [future.result()["number"] for future in futures] == [1, 2, 3]
-
-
-def test_a_leader_that_is_interrupted_twice(
-    client: Client, gathered: Gathered, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Its batch, from which it is not withdrawn, takes no more gets."""
-    monkeypatch.setattr(coalescing, "_CHECK_SECONDS", 0.01)
-    keys = stored(client, _KIND, 4)
-    coalesced: Any = coalesce(client)
-
-    with monkeypatch.context() as patched:
-        patched.setattr(coalescing._Batch, "look_up", _interrupt)
-        patched.setattr(Coalesced, "_withdraw", _interrupt)
-        futures = gathered.run(coalesced, keys[0], _gets(coalesced, keys[1:]))
-        for future in futures:
-            future.exception(20)
-    for number in range(4):
-        assert coalesced.get(keys[number])["number"] == number
-    for number, numbers in enumerate(together(4, lambda at: coalesced.get(keys[at])["number"])):
-        assert numbers == number
-
-
-_FORK = """
-import copy, os, signal
-from google.cloud.datastore.key import Key
-from lazyentity.bulk import coalesce, coalescing
-
-class Client:
-    project, database, current_transaction = "p", None, None
-    def get(self, key):
-        return key.id
-
-coalesced = copy.copy(coalesce(Client()))
-coalesced._under_way.add(coalescing._Call())
-coalesced._join(b"another", coalescing._Call(), False)
-coalesced._lock.acquire()
-child = os.fork()
-if child == 0:
-    signal.alarm(20)
-    os._exit(coalesced.get(Key("Kind", 7, project="p")))
-_, status = os.waitpid(child, 0)
-print(os.waitstatus_to_exitcode(status))
-"""
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork")
-def test_a_fork_while_others_wait() -> None:
-    """A child process waits neither for look-ups of its parent nor for threads that it lacks."""
-    assert answer("-c", _FORK) == 7
 
 
 def test_inside_eager(client: Client, gathered: Gathered) -> None:
@@ -300,16 +151,9 @@ def test_inside_eager(client: Client, gathered: Gathered) -> None:
         with lazyentity.eager():
             return coalesced.get(keys[1])
 
-    futures = gathered.run(
-        coalesced,
-        keys[0],
-        [eagerly, lambda: coalesced.get(keys[1]), lambda: coalesced.get(keys[2])],
-    )
-    assert [type(future.result()).__name__ for future in futures] == [
-        "Entity",
-        "LazyEntity",
-        "LazyEntity",
-    ]
+    gets = [eagerly, *_gets(coalesced, keys[1:])]
+    types = [type(future.result()) for future in gathered.run(coalesced, keys[0], gets)]
+    assert types == [datastore.Entity, lazyentity.LazyEntity, lazyentity.LazyEntity]
 
 
 def test_gets_that_are_the_clients_own(
@@ -337,7 +181,94 @@ def test_the_rest_is_the_clients(client: Client) -> None:
     coalesced: Any = coalesce(client)
     keys = stored(coalesced, _KIND, 2)
     assert coalesced.project == client.project
-    assert len(get_many(coalesced, keys)) == 2
     assert copy.copy(coalesced).get(keys[0])["number"] == 0
     with pytest.raises(AttributeError, match="nothing"):
         _ = coalesced.nothing
+
+
+@pytest.mark.parametrize("is_iterator", [False, True])
+def test_get_many(client: Client, *, is_iterator: bool) -> None:
+    """The options of a wrapped client hold."""
+    keys = stored(client, _KIND, 2)
+    wrapped = lazyentity.wrap(client, prefetch=["number"], strict=True)
+    coalesced: Any
+    for coalesced in (coalesce(wrapped), coalesce(coalesce(wrapped))):  # type: ignore[arg-type]  # a proxy is one
+        for entity in get_many(coalesced, iter(keys) if is_iterator else keys):
+            assert isinstance(entity, lazyentity.LazyEntity)
+            assert lazyentity.decoded(entity) == ("number",)
+
+
+def test_writes(any_client: Client) -> None:
+    coalesced: Any = coalesce(any_client)
+    entities = [datastore.Entity(coalesced.key(_KIND, number)) for number in (1, 2)]
+    put_many(coalesced, entities)
+    delete_many(coalesced, entities[:1])
+    assert get_many(any_client, [entity.key for entity in entities]) == [None, entities[1]]
+    with coalesced.transaction(), pytest.raises(RuntimeError, match="outside of the transaction"):
+        put_many(coalesced, entities)
+
+
+def test_attributes_are_set_on_the_client(client: Client) -> None:
+    coalesced: Any = coalesce(client)
+    coalesced.namespace = "tenant"
+    assert client.namespace == "tenant"
+    assert coalesced.key(_KIND, 1).namespace == "tenant"
+    coalesced.note = "mine"
+    assert client.note == "mine"  # type: ignore[attr-defined]  # set above
+    del coalesced.note
+    assert not hasattr(client, "note")
+    assert not hasattr(coalesced, "note")
+
+
+def test_own_attributes_can_be_replaced(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As tests of an application do: the client keeps its own."""
+    (key,) = stored(client, _KIND, 1)
+    coalesced: Any = coalesce(client)
+    with monkeypatch.context() as patched:
+        patched.setattr(coalesced, "get", lambda key: "another")
+        assert coalesced.get(key) == "another"
+        assert client.get(key)["number"] == 0
+    assert coalesced.get(key)["number"] == 0
+
+
+@pytest.mark.parametrize("is_final", [False, True])
+def test_errors_of_a_look_up_are_each_callers_own(
+    client: Client, gathered: Gathered, monkeypatch: pytest.MonkeyPatch, *, is_final: bool
+) -> None:
+    """They are equal, and their tracebacks have no frames of other threads."""
+    keys = stored(client, _KIND, 4)
+    coalesced: Any = coalesce(client)
+    given: Any = Forbidden("refused") if is_final else RetryError("for long", Forbidden("refused"))
+
+    def refuse(*_: object, **__: object) -> Any:
+        raise given
+
+    monkeypatch.setattr(rpcs.Rpcs, "look_up", refuse)
+    futures = gathered.run(coalesced, keys[0], _gets(coalesced, keys[1:]))
+    errors = [future.exception() for future in futures]
+    assert len(set(map(id, [given, *errors]))) == 4
+    for error in errors:
+        assert type(error) is type(given)
+        assert str(error) == str(given)
+        assert error.__dict__ == given.__dict__
+        frames = [frame.name for frame in traceback.extract_tb(error.__traceback__)]
+        assert frames[-1] == "get"
+
+
+def test_a_key_of_another_database(
+    client: Client, service: RecordingService, gathered: Gathered
+) -> None:
+    """Its get is sent alone, so that the look-up of others does not fail with it."""
+    keys = stored(client, _KIND, 3)
+    other = datastore.Key(_KIND, 1, project=client.project, database="another")
+    coalesced: Any = coalesce(client)
+
+    def get_both() -> Any:
+        with pytest.raises(BadRequest):
+            coalesced.get(other)
+        return coalesced.get(keys[1])
+
+    gets: list[Callable[[], Any]] = [get_both, functools.partial(coalesced.get, keys[2])]
+    futures = gathered.run(coalesced, keys[0], gets)
+    assert [future.result()["number"] for future in futures] == [1, 2]
+    assert service.sizes("Lookup") == [1, 1, 2]

@@ -1,29 +1,32 @@
-"""The errors of bulk calls: which requests are sent again, and what of an error can be pickled."""
+"""The errors of bulk calls, and collections that change while a call or a pickle reads them."""
 
 from __future__ import annotations
 
 import copy
 import pickle
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 
 import grpc
 import pytest
 import requests
-from google.api_core.exceptions import Forbidden, GoogleAPICallError, RetryError
+from google.api_core.exceptions import BadRequest, Forbidden, RetryError
 from google.cloud import datastore
+from google.cloud.datastore_v1.services.datastore.client import DatastoreClient
+from google.cloud.datastore_v1.services.datastore.transports.grpc import DatastoreGrpcTransport
 
+import lazyentity
 from lazyentity.bulk import BulkError, delete_many, get_many, put_many
+from lazyentity.snapshot import Snapshot
 from tests.bulk.services import FAST, GIVES_UP, Call, RecordingService, Served, connected, stored
 from tests.support import hostile
-
-pytestmark = pytest.mark.any_backend
+from tests.support.changing import acting, meanwhile
 
 Client = datastore.Client
-
 _KIND = "Item"
 
 
@@ -38,6 +41,7 @@ def test_an_error_is_pickled(
     with pytest.raises(BulkError) as raised:
         get_many(any_client, keys, retry=GIVES_UP)
     error = raised.value
+    assert isinstance(error.failed[keys[0]], BadRequest if is_final else RetryError)
     for made in (pickle.loads(pickle.dumps(error)), copy.deepcopy(error)):
         assert str(made) == str(error)
         assert (made.done, made.count) == (error.done, error.count)
@@ -71,20 +75,6 @@ def test_errors_that_cannot_be_pickled(cause: Exception) -> None:
     made = pickle.loads(pickle.dumps(BulkError({key: retried}, {}, 0)))
     assert type(made.failed[key]) is RetryError
     assert repr(made.failed[key].cause) == repr(RuntimeError(text))
-
-
-@pytest.mark.parametrize("code", [grpc.StatusCode.PERMISSION_DENIED, grpc.StatusCode.INTERNAL])
-def test_other_refusals(
-    any_client: Client, service: RecordingService, code: grpc.StatusCode
-) -> None:
-    """They are not sent again."""
-    keys = stored(any_client, _KIND, 1)
-    service.forget()
-    service.refuse(code, 1, "Lookup")
-    with pytest.raises(BulkError) as raised:
-        get_many(any_client, keys, retry=FAST)
-    assert isinstance(raised.value.failed[keys[0]], GoogleAPICallError)
-    assert service.sizes("Lookup") == [1]
 
 
 def test_timeouts_are_retried(any_client: Client, service: RecordingService) -> None:
@@ -183,3 +173,144 @@ def test_refused_keys_without_a_text(any_client: Client) -> None:
     large["text"] = "x" * 1_100_000
     with pytest.raises(BulkError, match=r"1048572"):
         put_many(any_client, [large])
+
+
+def _entities(client: Client, act: Callable[[list[Any]], object]) -> list[datastore.Entity]:
+    """Return six entities; encoding the third calls a function with the list of them."""
+    entities = [datastore.Entity(client.key(_KIND, number)) for number in range(1, 7)]
+    entities[2]["at"] = acting(lambda: act(entities))
+    return entities
+
+
+@pytest.mark.parametrize(
+    "act",
+    [lambda entities: entities.pop(0), lambda entities: entities.clear()],
+    ids=["the first goes", "all go"],
+)
+def test_encoding_changes_the_list(
+    client: Client, act: Callable[[list[Any]], object], tmp_path: Path
+) -> None:
+    """All entities that were given are written."""
+    ids = list(range(1, 7))
+    put_many(client, _entities(client, act))
+    assert sorted(one.key.id for one in client.query(kind=_KIND).fetch()) == ids
+    snapshot = Snapshot(tmp_path / "items")
+    snapshot.refresh(_entities(client, act))
+    assert sorted(entity.key.id for entity in snapshot) == ids
+
+
+def test_a_key_changes_the_list(client: Client) -> None:
+    """All keys that were given are looked up, and all are deleted."""
+    keys = stored(client, _KIND, 6)
+
+    class Key(datastore.Key):
+        def to_protobuf(self) -> Any:
+            del given[0]
+            return super().to_protobuf()  # type: ignore[no-untyped-call]  # upstream is untyped
+
+    kind: Any = Key
+    options = {"project": client.project, "namespace": client.namespace}
+    given = [*keys[:2], kind(_KIND, 3, **options), *keys[3:]]
+    assert [entity.key.id for entity in get_many(client, given) if entity] == [1, 2, 3, 4, 5, 6]
+    given = [*keys[:2], kind(_KIND, 3, **options), *keys[3:]]
+    delete_many(client, given)
+    assert client.get_multi(keys) == []
+
+
+@pytest.mark.parametrize("change", [list.clear, list.reverse], ids=["cleared", "reversed"])
+def test_keys_change_before_the_error(
+    client: Client, service: RecordingService, change: Callable[[list[Any]], object]
+) -> None:
+    """The error names the keys that failed: those that were given."""
+    keys = stored(client, _KIND, 3)
+    given = [*keys, client.key(_KIND, 99)]
+    service.refuse(grpc.StatusCode.INVALID_ARGUMENT, 1, "Lookup")
+    refuse = service.before
+
+    def before(call: Call) -> None:
+        if call.method == "Lookup":
+            change(given)
+        refuse(call)
+
+    service.before = before
+    with pytest.raises(BulkError) as raised:
+        get_many(client, given, retry=FAST)
+    assert list(raised.value.failed) == [*keys, client.key(_KIND, 99)]
+
+
+class _Growing(Exception):
+    """Its pickling adds to the error that holds it."""
+
+    def __init__(self, holder: list[BulkError]) -> None:
+        super().__init__("growing")
+        self._holder = holder
+
+    def __reduce__(self) -> Any:
+        for error in self._holder:
+            error.failed[datastore.Key("K", len(error.failed) + 1, project="p")] = ValueError()
+            error.done.clear()
+        return ValueError, ("growing",)
+
+
+def test_pickling_an_error_changes_it() -> None:
+    """The pickle has what the error had."""
+    first, other = (datastore.Key("K", number, project="p") for number in (1, 2))
+    holder: list[BulkError] = []
+    error = BulkError({first: _Growing(holder)}, {other: None}, 1)
+    holder.append(error)
+    loaded = pickle.loads(pickle.dumps(error))
+    assert (list(loaded.failed), loaded.done, loaded.count) == ([first], {other: None}, 1)
+
+
+@pytest.mark.usefixtures("frequent_switches")
+def test_another_thread_changes_the_list(client: Client, service: RecordingService) -> None:
+    """Entities that are in the list all the time are read and written all the time."""
+    keys = stored(client, _KIND, 150)
+    entities: list[Any] = client.get_multi(keys)
+    other = datastore.Entity(client.key(_KIND, 999))
+    staying = set(range(1, 151))
+    lists: list[tuple[list[Any], Any]] = [(entities, other), (keys, other.key)]
+
+    def change(_turn: int) -> None:
+        for given, one in lists:
+            given.insert(0, one)
+            given.remove(one)
+
+    def call() -> None:
+        for _ in range(8):
+            found = {entity.key.id for entity in get_many(client, keys) if entity is not None}
+            assert found >= staying
+            service.forget()
+            put_many(client, entities)
+            sent = [one for call in service.calls for one in call.message.mutations]
+            assert {one.upsert.key.path[-1].id for one in sent} >= staying
+
+    meanwhile(change, call)
+
+
+class _Recorder(grpc.UnaryUnaryClientInterceptor):
+    def __init__(self) -> None:
+        self.projects: list[str] = []
+
+    def intercept_unary_unary(self, send: Callable[..., Any], details: Any, request: Any) -> Any:
+        self.projects.append(request.project_id)
+        return send(details, type(request)(request))
+
+
+@pytest.mark.parametrize("is_patched", [False, True])
+def test_requests_are_messages(running: Served, is_patched: bool) -> None:
+    recorder = _Recorder()
+    with connected(running) as client:
+        channel = grpc.intercept_channel(client._datastore_api.transport.grpc_channel, recorder)
+        transport = DatastoreGrpcTransport(channel=channel)
+        client._datastore_api_internal = DatastoreClient(transport=transport)
+        if is_patched:
+            lazyentity.patch("datastore")
+        try:
+            keys = [client.key("Intercepted", number) for number in (1, 2)]
+            put_many(client, [datastore.Entity(key) for key in keys])
+            assert [entity.key for entity in get_many(client, keys)] == keys
+            delete_many(client, keys)
+        finally:
+            lazyentity.unpatch()
+    assert recorder.projects == [client.project] * 3

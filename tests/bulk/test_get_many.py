@@ -2,41 +2,32 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import grpc
 import pytest
 from google.api_core import exceptions as datastore_errors
-from google.api_core.exceptions import BadRequest, InvalidArgument, RetryError
+from google.api_core.exceptions import BadRequest, GoogleAPICallError, InvalidArgument
 from google.cloud import datastore
+from google.cloud.datastore import helpers
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lazyentity
-from lazyentity.bench.server.schema import METHODS
+from lazyentity import _backend
 from lazyentity.bulk import BulkError, get_many, put_many, reading, rpcs
-from tests.bulk.services import (
-    FAST,
-    GIVES_UP,
-    Call,
-    RecordingService,
-    Served,
-    Together,
-    connected,
-    refusal,
-    served,
-    stored,
-)
+from lazyentity.strict import STRICT
+from tests.bulk.services import FAST, RecordingService, Served, Together, connected, served, stored
 from tests.support.describing import entity_types
 from tests.support.entities import fill
 from tests.support.snapshots import snapshot
 
 Client = datastore.Client
 Key = datastore.Key
-
 _KIND = "Item"
+
+any_iterable = pytest.mark.parametrize("iterate", [list, iter])
 
 
 def _numbers(entities: object) -> list[int | None]:
@@ -84,13 +75,13 @@ def test_any_keys(
     assert _numbers(entities) == [number - 1 if number <= 9 else None for number in ids]
 
 
-@pytest.mark.parametrize("is_iterator", [False, True])
+@any_iterable
 def test_requests_of_a_thousand_keys(
-    client: Client, service: RecordingService, is_iterator: bool
+    client: Client, service: RecordingService, iterate: Callable[[Any], Any]
 ) -> None:
     """Any number of keys takes a thousandth of the requests, rounded up."""
     keys = [client.key(_KIND, number) for number in range(1, 2502)]
-    found = list(get_many(client, iter(keys) if is_iterator else keys))
+    found = list(get_many(client, iterate(keys)))
     assert found == [None] * 2501
     assert sorted(service.sizes("Lookup")) == [501, 1000, 1000]
 
@@ -120,39 +111,40 @@ def test_consistency_and_database(running: Served, service: RecordingService) ->
 
 
 @pytest.mark.usefixtures("requests_of_three")
-@pytest.mark.parametrize("is_iterator", [False, True])
+@any_iterable
 def test_look_ups_run_at_a_time(
-    client: Client, service: RecordingService, is_iterator: bool
+    client: Client, service: RecordingService, iterate: Callable[[Any], Any]
 ) -> None:
     """As many as asked for: the service answers none of these before all have arrived."""
     keys = [client.key(_KIND, number) for number in range(1, 13)]
     service.before = Together(4)
-    found = list(get_many(client, iter(keys) if is_iterator else keys, concurrency=4))
+    found = list(get_many(client, iterate(keys), concurrency=4))
     assert found == [None] * 12
 
 
-@pytest.mark.usefixtures("requests_of_three")
-def test_iterators_are_read_no_further_than_needed(client: Client) -> None:
-    taken = itertools.count()
-
-    def endless() -> Iterator[Key]:
-        while True:
-            yield client.key(_KIND, next(taken) + 1)
-
-    entities = get_many(client, endless(), concurrency=2)
-    assert [next(entities) for _ in range(7)] == [None] * 7
-    assert next(taken) <= 7 + 2 + 2 * 3
-
-
-@pytest.mark.parametrize("code", [grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.ABORTED])
-def test_contention_and_unavailability_are_retried(
-    any_client: Client, service: RecordingService, code: grpc.StatusCode
+@pytest.mark.parametrize(
+    ("code", "requests"),
+    [
+        (grpc.StatusCode.UNAVAILABLE, 3),
+        (grpc.StatusCode.ABORTED, 3),
+        (grpc.StatusCode.PERMISSION_DENIED, 1),
+        (grpc.StatusCode.INTERNAL, 1),
+    ],
+)
+def test_refused_requests(
+    any_client: Client, service: RecordingService, code: grpc.StatusCode, requests: int
 ) -> None:
+    """Contention and unavailability are retried, and nothing else is."""
     keys = stored(any_client, _KIND, 2)
     service.forget()
     service.refuse(code, 2, "Lookup")
-    assert _numbers(get_many(any_client, keys, retry=FAST)) == [0, 1]
-    assert service.sizes("Lookup") == [2, 2, 2]
+    if requests == 3:
+        assert _numbers(get_many(any_client, keys, retry=FAST)) == [0, 1]
+    else:
+        with pytest.raises(BulkError) as raised:
+            get_many(any_client, keys, retry=FAST)
+        assert isinstance(raised.value.failed[keys[0]], GoogleAPICallError)
+    assert service.sizes("Lookup") == [2] * requests
 
 
 def test_the_policy_is_that_of_the_client(client: Client) -> None:
@@ -166,17 +158,12 @@ def test_the_policy_is_that_of_the_client(client: Client) -> None:
     assert not rpcs.RETRY._predicate(InvalidArgument("refused"))
 
 
-def _refuse_the_fifth(call: Call) -> None:
-    if any(key.path[-1].id == 5 for key in call.message.keys):
-        raise refusal(grpc.StatusCode.INVALID_ARGUMENT)
-
-
 @pytest.mark.usefixtures("requests_of_three")
 def test_a_failed_look_up_does_not_lose_the_others(
     any_client: Client, service: RecordingService
 ) -> None:
     keys = stored(any_client, _KIND, 8)
-    service.before = _refuse_the_fifth
+    service.refuse_id(5)
     with pytest.raises(BulkError) as raised:
         get_many(any_client, [*keys, any_client.key(_KIND, 99)])
     error = raised.value
@@ -190,58 +177,12 @@ def test_a_failed_look_up_does_not_lose_the_others(
     assert "3 keys failed and 6 succeeded" in str(error)
 
 
-@pytest.mark.usefixtures("requests_of_three")
-def test_a_stream_goes_on_after_a_failed_look_up(client: Client, service: RecordingService) -> None:
-    keys = stored(client, _KIND, 8)
-    service.before = _refuse_the_fifth
-    entities: Any = get_many(client, iter(keys), concurrency=2)
-    assert [next(entities)["number"] for _ in range(3)] == [0, 1, 2]
-    with pytest.raises(BulkError) as raised:
-        next(entities)
-    assert list(raised.value.failed) == keys[3:6]
-    assert raised.value.done == {}
-    assert raised.value.count == 3
-    assert _numbers(list(entities)) == [6, 7]
-    assert list(entities) == []
-
-
-@pytest.mark.usefixtures("requests_of_three")
-def test_an_error_of_the_iterator_comes_after_the_entities(client: Client) -> None:
-    keys = stored(client, _KIND, 4)
-
-    def broken() -> Iterator[Key]:
-        yield from keys
-        raise OSError("no more keys")
-
-    entities: Any = get_many(client, broken())
-    assert [next(entities)["number"] for _ in range(4)] == [0, 1, 2, 3]
-    with pytest.raises(OSError, match="no more keys"):
-        next(entities)
-    assert list(entities) == []
-
-
-def test_requests_that_fail_for_good(client: Client, service: RecordingService) -> None:
-    keys = stored(client, _KIND, 2)
-    service.refuse(grpc.StatusCode.UNAVAILABLE, 1_000, "Lookup")
-    with pytest.raises(BulkError) as raised:
-        get_many(client, keys, retry=GIVES_UP)
-    assert set(raised.value.failed) == set(keys)
-    assert isinstance(raised.value.failed[keys[0]], RetryError)
-
-
 def test_an_entity_that_cannot_be_converted_fails_alone(
     client: Client, service: RecordingService
 ) -> None:
     """A value without a type raises at once with the stock client; lazily, when it is read."""
     keys = stored(client, _KIND, 3)
-    bare = METHODS["Lookup"][1]()
-
-    def with_bare_value(response: bytes) -> bytes:
-        message = type(bare).FromString(response)
-        message.found[1].entity.properties["number"].Clear()
-        return bytes(message.SerializeToString())
-
-    service.change = {"Lookup": with_bare_value}
+    service.edit("Lookup", lambda message: message.found[1].entity.properties["number"].Clear())
     with pytest.raises(BulkError) as raised:
         get_many(client, keys)
     assert [type(error) for error in raised.value.failed.values()] == [ValueError]
@@ -256,14 +197,7 @@ def test_an_entity_that_cannot_be_converted_fails_alone(
 def test_answers_that_leave_keys_out(client: Client, service: RecordingService) -> None:
     """They are an error, and not taken for missing entities."""
     keys = stored(client, _KIND, 3)
-    bare = METHODS["Lookup"][1]()
-
-    def without_the_last(response: bytes) -> bytes:
-        message = type(bare).FromString(response)
-        del message.found[-1]
-        return bytes(message.SerializeToString())
-
-    service.change = {"Lookup": without_the_last}
+    service.edit("Lookup", lambda message: message.found.pop())
     with pytest.raises(BulkError, match="without 1 of 3 keys") as raised:
         get_many(client, keys)
     assert list(raised.value.failed) == [keys[2]]
@@ -273,28 +207,23 @@ def test_answers_that_leave_keys_out(client: Client, service: RecordingService) 
 def test_keys_in_another_encoding(client: Client, service: RecordingService) -> None:
     """A server may encode the keys of its answers differently from those of the request."""
     keys = stored(client, _KIND, 2)
-    bare = METHODS["Lookup"][1]()
 
-    def with_unknown_fields(response: bytes) -> bytes:
-        message = type(bare).FromString(response)
+    def add_unknown_fields(message: Any) -> None:
         for result in message.found:
             result.entity.key.MergeFromString(b"\x98\x06\x01")
-        return bytes(message.SerializeToString())
 
-    service.change = {"Lookup": with_unknown_fields}
+    service.edit("Lookup", add_unknown_fields)
     assert _numbers(get_many(client, keys)) == [0, 1]
 
 
 def test_a_server_that_defers_for_ever(client: Client, service: RecordingService) -> None:
     keys = stored(client, _KIND, 2)
-    bare = METHODS["Lookup"][1]()
 
-    def deferred(_: bytes) -> bytes:
-        message = type(bare)()
+    def defer(message: Any) -> None:
+        message.Clear()
         message.deferred.extend(service.calls[-1].message.keys)
-        return bytes(message.SerializeToString())
 
-    service.change = {"Lookup": deferred}
+    service.edit("Lookup", defer)
     with pytest.raises(BulkError, match="deferred 2 keys 100 times"):
         get_many(client, keys)
 
@@ -305,15 +234,14 @@ def test_inside_a_transaction(client: Client, service: RecordingService) -> None
     assert service.sizes("Lookup") == []
 
 
+@pytest.mark.usefixtures("requests_of_three")
 def test_inside_eager(client: Client) -> None:
     """The mode is that of the caller, also in other threads."""
-    keys = stored(client, _KIND, 3)
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(reading, "MAX_KEYS", 1)
-        wrapped = lazyentity.wrap(client)
-        assert entity_types(get_many(wrapped, keys)) == {"LazyEntity"}
-        with lazyentity.eager():
-            assert entity_types(get_many(wrapped, keys)) == {"Entity"}
+    keys = stored(client, _KIND, 7)
+    wrapped = lazyentity.wrap(client)
+    assert entity_types(get_many(wrapped, keys)) == {"LazyEntity"}
+    with lazyentity.eager():
+        assert entity_types(get_many(wrapped, keys)) == {"Entity"}
 
 
 def test_options_of_a_wrapped_client(client: Client) -> None:
@@ -324,8 +252,10 @@ def test_options_of_a_wrapped_client(client: Client) -> None:
     assert lazyentity.decoded(entity) == ("number",)
 
 
-@pytest.mark.parametrize("is_iterator", [False, True])
-def test_refused_keys(client: Client, service: RecordingService, is_iterator: bool) -> None:
+@any_iterable
+def test_refused_keys(
+    client: Client, service: RecordingService, iterate: Callable[[Any], Any]
+) -> None:
     for wrong, kind, text in (
         (client.key(_KIND), ValueError, "neither an id nor a name"),
         (Key(_KIND, 1, project="another"), ValueError, "not of the client's project"),
@@ -338,8 +268,8 @@ def test_refused_keys(client: Client, service: RecordingService, is_iterator: bo
     ):
         keys = [client.key(_KIND, 1), wrong]
         with pytest.raises(kind, match=text):
-            list(get_many(client, iter(keys) if is_iterator else keys))
-    assert is_iterator or service.calls == []
+            list(get_many(client, iterate(keys)))
+    assert iterate is iter or service.calls == []
     with pytest.raises(ValueError, match="at least 1, not 0"):
         list(get_many(client, iter([client.key(_KIND, 1)]), concurrency=0))
 
@@ -371,3 +301,51 @@ def test_a_single_key_entity_or_text(client: Client, service: RecordingService) 
         with pytest.raises(TypeError, match=text):
             get_many(client, wrong)
     assert service.calls == []
+
+
+@pytest.mark.parametrize("kind", ["stock", "patch", "wrap", "strict"])
+def test_proxies_are_converted_together(
+    client: Client, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those of one response, also if a wrapped client has options."""
+    keys = stored(client, _KIND, 3)
+    left = []
+
+    def convert_found(*arguments: Any) -> list[Any]:
+        left.append(_backend.convert_found(*arguments))
+        return left[-1]
+
+    monkeypatch.setattr(reading, "convert_found", convert_found)
+    if kind == "patch":
+        lazyentity.patch(strict=True)
+    elif kind != "stock":
+        client = lazyentity.wrap(client, strict=kind == "strict")
+    try:
+        entities = get_many(client, [*keys, client.key(_KIND, 99)])
+    finally:
+        lazyentity.unpatch()
+    assert [entity and entity.key for entity in entities] == [*keys, None]
+    for entity in entities[:3]:
+        assert isinstance(entity, lazyentity.LazyEntity) is (kind != "stock")
+        assert (getattr(entity, "_policy", None) is STRICT) is (kind == "strict")
+    assert left == [[]]
+
+
+def test_somebody_elses_conversion(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It gets each entity that a patched client reads, as with client.get()."""
+    keys = stored(client, _KIND, 2)
+    lazyentity.patch(strict=True)
+    try:
+        ours: Any = helpers.entity_from_protobuf
+        seen: list[Any] = []
+
+        def counting(message: Any) -> Any:
+            seen.append(ours(message))
+            return seen[-1]
+
+        with monkeypatch.context() as patched:
+            patched.setattr(helpers, "entity_from_protobuf", counting)
+            entities = get_many(client, keys)
+    finally:
+        lazyentity.unpatch()
+    assert list(map(id, entities)) == list(map(id, seen))

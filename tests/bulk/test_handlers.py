@@ -1,19 +1,24 @@
-"""Exceptions of signal handlers are told apart from errors of the code that they interrupt."""
+"""Exceptions of signal handlers are told apart from other errors, and Ctrl-C ends a call."""
 
 from __future__ import annotations
 
 import functools
 import signal
+import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 from unittest import mock
 
+import grpc
 import pytest
 
 from lazyentity.codec.interruptions import error_of_handler, is_of_handler
 from tests.bulk.interrupting import raised_by
+from tests.bulk.services import Call, refusal, served
+from tests.support.concurrency import together
+from tests.support.subprocesses import clean_environment, last_line
 
 pytestmark = [
     pytest.mark.any_backend,
@@ -57,25 +62,15 @@ def _nested(number: int, frame: object) -> None:
 @pytest.fixture
 def install() -> Iterator[Callable[[Any], None]]:
     before = signal.getsignal(signal.SIGUSR1)
-
-    def made(handler: Any) -> None:
-        signal.signal(signal.SIGUSR1, handler)
-
-    yield made
+    yield functools.partial(signal.signal, signal.SIGUSR1)
     signal.signal(signal.SIGUSR1, before)
 
 
 def _interrupted() -> BaseException:
     """Return the exception of the handler, which runs inside of a frame below this one."""
-
-    def inner() -> None:
-        signal.raise_signal(signal.SIGUSR1)
-
-    try:
-        inner()
-    except _Alarm as error:
-        return error
-    raise AssertionError("the handler has not raised")
+    error = raised_by(lambda: signal.raise_signal(signal.SIGUSR1))
+    assert isinstance(error, _Alarm)
+    return error
 
 
 @pytest.mark.parametrize(
@@ -177,7 +172,69 @@ def test_other_threads() -> None:
         except _Alarm as error:
             found.append(is_of_handler(error))
 
-    thread = threading.Thread(target=work)
-    thread.start()
-    thread.join(20)
+    together(1, lambda number: work())
     assert found == [False]
+
+
+# Without cancelling, the process goes on for a minute.
+_SECONDS = 30
+
+_STATUS = 128 + signal.SIGINT
+_PROGRAM = """
+import signal, sys
+from google.cloud import datastore
+from lazyentity.bulk import get_many, put_many
+from tests.support.clients import make_client
+
+# It may be ignored by the program that started this one.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+client = make_client(int(sys.argv[3]), sys.argv[2])
+keys = [client.key("Item", number) for number in range(1, 6_001)]
+try:
+    if sys.argv[1] == "put":
+        put_many(client, map(datastore.Entity, keys))
+    else:
+        get_many(client, keys)
+except KeyboardInterrupt:
+    print(128 + signal.SIGINT)
+"""
+
+
+@pytest.mark.parametrize("transport", ["grpc", "http"])
+@pytest.mark.parametrize("hangs", [True, False], ids=["hangs", "unavailable"])
+@pytest.mark.parametrize("call", ["get", "put"])
+def test_ctrl_c_ends_the_process(call: str, transport: str, hangs: bool) -> None:
+    """It ends long before the policy of retrying gives up, and its threads do not hold it up."""
+    many_have_come, may_go = threading.Event(), threading.Event()
+    left = [None] * 9
+
+    def before(_: Call) -> None:
+        if left:
+            left.pop()
+        else:
+            many_have_come.set()
+        if hangs:
+            may_go.wait(120)
+        raise refusal(grpc.StatusCode.UNAVAILABLE)
+
+    with served() as running:
+        running.service.before = before
+        if hangs:
+            # No more come.
+            del left[5 if call == "get" else 9 :]
+        process = subprocess.Popen(
+            [sys.executable, "-c", _PROGRAM, call, transport, str(running.ports[transport])],
+            **clean_environment(),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        try:
+            assert many_have_come.wait(60)
+            process.send_signal(signal.SIGINT)
+            output, errors = process.communicate(timeout=_SECONDS)
+        finally:
+            process.kill()
+            may_go.set()
+    done = subprocess.CompletedProcess(process.args, process.returncode, output, errors)
+    assert last_line(done) == _STATUS

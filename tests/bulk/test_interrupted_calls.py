@@ -17,15 +17,7 @@ from google.cloud import datastore
 
 from lazyentity.bulk import coalesce, coalescing, delete_many, get_many, put_many
 from tests.bulk.interrupting import Signalled, ended_threads, raised_by
-from tests.bulk.services import (
-    FAST,
-    Call,
-    RecordingService,
-    Served,
-    connected,
-    refusal,
-    stored,
-)
+from tests.bulk.services import FAST, Call, RecordingService, Served, connected, stored
 from tests.fuzz.points import Points
 
 pytestmark = [
@@ -35,7 +27,6 @@ pytestmark = [
 ]
 
 Client = datastore.Client
-
 _KIND = "Item"
 
 
@@ -73,56 +64,45 @@ def keep_connections(request: pytest.FixtureRequest) -> None:
             _kept.append(client._datastore_api.transport.grpc_channel)
 
 
-def _get(client: Client, keys: list[Any], concurrency: int) -> object:
-    return get_many(client, keys, concurrency=concurrency, retry=FAST)
+_CALLS: dict[str, Callable[..., object]] = {
+    "get": lambda client, keys, **options: get_many(client, keys, **options),
+    "stream": lambda client, keys, **options: list(get_many(client, iter(keys), **options)),
+    "put": lambda client, keys, **options: put_many(
+        client, list(map(datastore.Entity, keys)), **options
+    ),
+    "put stream": lambda client, keys, **options: put_many(
+        client, map(datastore.Entity, keys), **options
+    ),
+    "delete": lambda client, keys, **options: delete_many(client, keys, **options),
+}
+any_call = pytest.mark.parametrize("call", _CALLS)
+any_concurrency = pytest.mark.parametrize("concurrency", [1, 2])
 
 
-def _stream(client: Client, keys: list[Any], concurrency: int) -> object:
-    return list(get_many(client, iter(keys), concurrency=concurrency, retry=FAST))
+def _method(call: str) -> str:
+    return "Lookup" if call in ("get", "stream") else "Commit"
 
 
-def _put(client: Client, keys: list[Any], concurrency: int) -> None:
-    put_many(client, list(map(datastore.Entity, keys)), concurrency=concurrency, retry=FAST)
-
-
-def _put_stream(client: Client, keys: list[Any], concurrency: int) -> None:
-    put_many(client, map(datastore.Entity, keys), concurrency=concurrency, retry=FAST)
-
-
-def _delete(client: Client, keys: list[Any], concurrency: int) -> None:
-    delete_many(client, keys, concurrency=concurrency, retry=FAST)
-
-
-_CALLS: list[tuple[Callable[..., object], str]] = [
-    (_get, "Lookup"),
-    (_stream, "Lookup"),
-    (_put, "Commit"),
-    (_put_stream, "Commit"),
-    (_delete, "Commit"),
-]
+def _raised_by(
+    call: str, client: Client, keys: list[Any], concurrency: int = 1
+) -> BaseException | None:
+    return raised_by(lambda: _CALLS[call](client, keys, concurrency=concurrency, retry=FAST))
 
 
 @pytest.mark.parametrize("error", _ERRORS, ids=lambda error: type(error).__name__)
-@pytest.mark.parametrize("concurrency", [1, 2])
-@pytest.mark.parametrize(("call", "method"), _CALLS)
+@any_concurrency
+@any_call
 def test_the_exception_is_raised(
-    any_client: Client,
-    service: RecordingService,
-    call: Callable[..., object],
-    method: str,
-    concurrency: int,
-    error: BaseException,
+    any_client: Client, service: RecordingService, call: str, concurrency: int, error: BaseException
 ) -> None:
     """Itself, whatever its class, over each transport, with and without threads."""
     keys = [any_client.key(_KIND, number) for number in range(1, 10)]
-    with Signalled(service, error, method, at=2).handled():
-        assert raised_by(functools.partial(call, any_client, keys, concurrency)) is error
+    with Signalled(service, error, _method(call), at=2).handled():
+        assert _raised_by(call, any_client, keys, concurrency) is error
 
 
-@pytest.mark.parametrize(("call", "method"), _CALLS)
-def test_each_point_of_messages(
-    any_client: Client, call: Callable[..., object], method: str
-) -> None:
+@any_call
+def test_each_point_of_messages(any_client: Client, call: str) -> None:
     """Where requests are made and serialised: grpc replaces exceptions of what it calls."""
     keys = [any_client.key(_KIND, number) for number in range(1, 4)]
     within = ("/patches/api/requests.py", "/proto/message.py")
@@ -130,59 +110,47 @@ def test_each_point_of_messages(
     def raised_at(point: int) -> BaseException | None:
         points = Points(_ERRORS[0], point, within)
         with points.traced():
-            error = raised_by(functools.partial(call, any_client, keys, 1))
+            error = _raised_by(call, any_client, keys)
         return error if points.is_raised else _ERRORS[0]
 
     counted = Points(_ERRORS[0], 0, within)
     with counted.traced():
-        call(any_client, keys, 1)
+        assert _raised_by(call, any_client, keys) is None
     assert counted.passed
     raised = {at: raised_at(at) for at in range(1, counted.passed + 1)}
     assert {at: error for at, error in raised.items() if error is not _ERRORS[0]} == {}
 
 
-@pytest.mark.parametrize("concurrency", [1, 2])
-@pytest.mark.parametrize(("call", "method"), _CALLS)
+@any_concurrency
+@any_call
 def test_a_server_that_hangs(
-    client: Client,
-    service: RecordingService,
-    call: Callable[..., object],
-    method: str,
-    concurrency: int,
+    client: Client, service: RecordingService, call: str, concurrency: int
 ) -> None:
     """RPCs under way are cancelled, and no other one is sent."""
     keys = [client.key(_KIND, number) for number in range(1, 31)]
     error = _Limit()
-    signalled = Signalled(service, error, method, at=concurrency, hangs=True)
+    signalled = Signalled(service, error, _method(call), at=concurrency, hangs=True)
     with signalled.handled():
-        assert raised_by(functools.partial(call, client, keys, concurrency)) is error
+        assert _raised_by(call, client, keys, concurrency) is error
         # They would wait for the server, which waits for the end of this block.
         assert ended_threads()
-        assert len(service.sizes(method)) == concurrency
-    assert len(service.sizes(method)) == concurrency
+        assert len(service.sizes(_method(call))) == concurrency
+    assert len(service.sizes(_method(call))) == concurrency
 
 
-@pytest.mark.parametrize("concurrency", [1, 2])
-@pytest.mark.parametrize(("call", "method"), _CALLS)
+@any_concurrency
+@any_call
 def test_a_server_that_is_not_available(
-    any_client: Client,
-    service: RecordingService,
-    call: Callable[..., object],
-    method: str,
-    concurrency: int,
+    any_client: Client, service: RecordingService, call: str, concurrency: int
 ) -> None:
     """Requests are not sent again after the exception, and those that waited never."""
     keys = [any_client.key(_KIND, number) for number in range(1, 31)]
     error = _Limit()
-
-    def unavailable(call: Call) -> None:
-        if call.method == method:
-            raise refusal(grpc.StatusCode.UNAVAILABLE)
-
-    service.before = unavailable
+    method = _method(call)
+    service.refuse(grpc.StatusCode.UNAVAILABLE, 10_000, method)
     signalled = Signalled(service, error, method, at=5, holds=True)
     with signalled.handled():
-        assert raised_by(functools.partial(call, any_client, keys, concurrency)) is error
+        assert _raised_by(call, any_client, keys, concurrency) is error
         signalled.may_go.set()
         # Nobody is left to send any.
         assert ended_threads()
@@ -229,7 +197,7 @@ def _points_of_stream(
         yield found
 
 
-@pytest.mark.parametrize("concurrency", [1, 2])
+@any_concurrency
 def test_each_point_of_a_stream(client: Client, concurrency: int) -> None:
     """Whichever point a handler raises at, reading on gives all entities that are left."""
     keys = stored(client, _KIND, 7)
@@ -240,35 +208,50 @@ def test_each_point_of_a_stream(client: Client, concurrency: int) -> None:
     assert count > 100
 
 
+@any_concurrency
+def test_a_stream_goes_on_after_a_signal(
+    any_client: Client, service: RecordingService, concurrency: int
+) -> None:
+    """No entity is left out that was asked for when the signal came."""
+    keys = stored(any_client, _KIND, 10)
+    error = _Interrupt()
+    entities: Any = get_many(any_client, iter(keys), concurrency=concurrency)
+    with Signalled(service, error, "Lookup").handled():
+        assert raised_by(lambda: next(entities)) is error
+    assert [entity["number"] for entity in entities] == list(range(10))
+
+
 class _Resumed:
     """An iterator that goes on after an exception in its own code."""
 
-    def __init__(self, keys: list[Any], error: Exception) -> None:
-        self._left = list(keys)
-        self._error = error
+    def __init__(self, keys: list[Any], error: BaseException, at: int) -> None:
+        self._items = [*keys[:at], error, *keys[at:]]
 
     def __iter__(self) -> _Resumed:
         return self
 
     def __next__(self) -> Any:
-        if len(self._left) == 4 and self._error is not None:
-            error, self._error = self._error, None  # type: ignore[assignment]  # once
-            raise error
-        if not self._left:
+        if not self._items:
             raise StopIteration
-        return self._left.pop(0)
+        item = self._items.pop(0)
+        if isinstance(item, BaseException):
+            raise item
+        return item
 
 
-@pytest.mark.parametrize("concurrency", [1, 2])
-def test_an_iterator_that_goes_on(client: Client, concurrency: int) -> None:
-    """Its error comes after the entities before it, and the rest after that."""
+@pytest.mark.parametrize("error", [OSError("once"), _Interrupt()])
+@pytest.mark.parametrize("at", range(9))
+@any_concurrency
+def test_an_iterator_that_goes_on(
+    client: Client, concurrency: int, at: int, error: BaseException
+) -> None:
+    """Its error comes after the entities before it, unless it ends programs; then the rest."""
     keys = stored(client, _KIND, 8)
-    error = OSError("once")
-    entities: Any = get_many(client, _Resumed(keys, error), concurrency=concurrency)
+    entities: Any = get_many(client, _Resumed(keys, error, at), concurrency=concurrency)
     found: list[int] = []
     consume = functools.partial(_consume, entities, found)
     assert raised_by(consume) is error
-    assert found == [0, 1, 2, 3]
+    assert found == list(range(at if isinstance(error, Exception) else len(found)))
     consume()
     assert found == list(range(8))
 

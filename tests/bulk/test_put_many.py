@@ -1,4 +1,4 @@
-"""put_many(): the mutations, the limits, and the errors."""
+"""put_many(): the mutations, their order, the limits, and ids that are not known yet."""
 
 from __future__ import annotations
 
@@ -15,14 +15,12 @@ from google.cloud.datastore import helpers
 import lazyentity
 from lazyentity.bulk import BulkError, put_many, writing
 from lazyentity.bulk.limits import MAX_ENTITY_BYTES, MAX_REQUEST_BYTES
-from tests.bulk.services import FAST, Call, RecordingService, Together, refusal, stored
+from tests.bulk.services import FAST, Call, RecordingService, Together, refusal
 from tests.support.entities import fill
-from tests.support.stock import EntityMessage
 
 Client = datastore.Client
 Entity = datastore.Entity
 Key = datastore.Key
-
 _KIND = "Item"
 
 
@@ -37,36 +35,37 @@ def _commits(service: RecordingService) -> list[Any]:
     return [call.message for call in service.calls if call.method == "Commit"]
 
 
+def _sent(service: RecordingService) -> list[Any]:
+    return [mutation.upsert for commit in _commits(service) for mutation in commit.mutations]
+
+
 def _numbers(client: Client) -> dict[int, int]:
     return {entity.key.id: entity["number"] for entity in client.query(kind=_KIND).fetch()}
 
 
 @pytest.mark.usefixtures("requests_of_three")
 def test_each_kind_of_client(any_client: Client, service: RecordingService) -> None:
-    """The mutations are those of put_multi(), of stock and of lazy entities, changed or not."""
+    """The requests are those of put_multi(), for stock and lazy entities, changed or not."""
     entities = [fill(Entity(any_client.key(_KIND, number)), number) for number in range(1, 6)]
     any_client.put_multi(entities)
     lazy = list(lazyentity.wrap(any_client.query(kind=_KIND)).fetch())
     lazy[1]["number"] = "changed"
     lazy[2]["inner"]["hidden"] = "changed"
     del lazy[3]["text"]
-    expected = [EntityMessage.FromString(lazyentity.raw(entity)) for entity in lazy]
-    for made in (lazy, iter(lazy)):
+    for given in (entities, lazy):
         service.forget()
-        put_many(any_client, made)
-        sent = [mutation.upsert for commit in _commits(service) for mutation in commit.mutations]
-        assert sorted(service.sizes("Commit")) == [2, 3]
-        for message in sent:
-            assert message in expected
-        stock = helpers.entity_to_protobuf(any_client.get(entities[0].key))._pb
-        assert stock == expected[0]
-
-
-def test_commits_of_500(client: Client, service: RecordingService) -> None:
-    put_many(client, _entities(client, 1_001))
-    assert sorted(service.sizes("Commit")) == [1, 500, 500]
-    assert {commit.mode for commit in _commits(service)} == {2}
-    assert len(_numbers(client)) == 1_001
+        any_client.put_multi(given)
+        expected = _sent(service)
+        (plain,) = _commits(service)
+        del plain.mutations[:]
+        for made in (given, iter(given)):
+            service.forget()
+            put_many(any_client, made)
+            assert sorted(service.sizes("Commit")) == [2, 3]
+            assert all(message in expected for message in _sent(service))
+            for commit in _commits(service):
+                del commit.mutations[:]
+                assert commit == plain
 
 
 def test_commits_of_10_mebibytes(
@@ -83,15 +82,6 @@ def test_commits_of_10_mebibytes(
     assert max(sizes) <= 20_000
     assert len(sizes) == 3
     assert MAX_REQUEST_BYTES == 10 * 1024 * 1024
-
-
-def _of_size(key: Key, size: int) -> Entity:
-    entity = Entity(key, exclude_from_indexes=("blob",))
-    entity["blob"] = b""
-    # The lengths around the blob take more bytes, too.
-    around = len(lazyentity.raw(entity)) + 6
-    entity["blob"] = bytes(size - around)
-    return entity
 
 
 def test_entities_over_the_limit_are_named_before_anything_is_sent(
@@ -233,32 +223,6 @@ def test_iterators_are_read_no_further_than_needed(
     assert all(now <= 3 * (at + 1 + 2 + 1) for at, now in enumerate(reached))
 
 
-def _refuse_the_fifth(call: Call) -> None:
-    if call.method != "Commit":
-        return
-    if any(mutation.upsert.key.path[-1].id == 5 for mutation in call.message.mutations):
-        raise refusal(grpc.StatusCode.INVALID_ARGUMENT)
-
-
-@pytest.mark.usefixtures("requests_of_three")
-@pytest.mark.parametrize("is_iterator", [False, True])
-def test_a_failed_commit_does_not_lose_the_others(
-    any_client: Client, service: RecordingService, is_iterator: bool
-) -> None:
-    entities = _entities(any_client, 8)
-    service.before = _refuse_the_fifth
-    with pytest.raises(BulkError) as raised:
-        put_many(any_client, iter(entities) if is_iterator else entities)
-    error = raised.value
-    assert list(error.failed) == [entity.key for entity in entities[3:6]]
-    assert error.count == 5
-    if is_iterator:
-        assert error.done == {}
-    else:
-        assert list(error.done.values()) == [*entities[:3], *entities[6:]]
-    assert sorted(_numbers(any_client)) == [1, 2, 3, 7, 8]
-
-
 @pytest.mark.usefixtures("requests_of_three")
 @pytest.mark.parametrize("refused", [0, 1])
 def test_a_key_of_which_one_write_failed(
@@ -281,23 +245,6 @@ def test_a_key_of_which_one_write_failed(
     (other,) = (entity for entity in (second, third) if entity not in failed)
     assert error.done == {other.key: other}
     assert error.count == 1
-
-
-@pytest.mark.usefixtures("requests_of_three")
-def test_an_error_of_the_iterator(client: Client, service: RecordingService) -> None:
-    """It is raised once the entities before it are written; an error of these has it as cause."""
-
-    def broken() -> Iterator[Entity]:
-        yield from _entities(client, 7)
-        raise OSError("no more entities")
-
-    with pytest.raises(OSError, match="no more entities"):
-        put_many(client, broken())
-    assert sorted(_numbers(client)) == [1, 2, 3, 4, 5, 6, 7]
-    service.before = _refuse_the_fifth
-    with pytest.raises(BulkError) as raised:
-        put_many(client, broken())
-    assert isinstance(raised.value.__cause__, OSError)
 
 
 def test_malformed_parts_fail_alone(client: Client) -> None:
@@ -327,45 +274,99 @@ def test_a_replaced_encoder_is_called(client: Client, monkeypatch: pytest.Monkey
     assert client.get(entity.key)["note"] == "added"
 
 
-def test_inside_a_transaction_or_batch(client: Client, service: RecordingService) -> None:
-    entities = _entities(client, 1)
-    with client.transaction(), pytest.raises(RuntimeError, match="outside of the transaction"):
-        put_many(client, entities)
-    with client.batch(), pytest.raises(RuntimeError, match="outside of the batch"):
-        put_many(client, entities)
-    assert sum(service.sizes("Commit")) == 0
+def _of_size(key: datastore.Key, size: int) -> Entity:
+    entity = Entity(key, exclude_from_indexes=("blob",))
+    entity["blob"] = b""
+    for _ in range(3):
+        # The lengths around the blob take more bytes, too.
+        entity["blob"] = bytes(size - len(lazyentity.raw(entity)) + len(entity["blob"]))
+    assert len(lazyentity.raw(entity)) == size
+    return entity
+
+
+@pytest.mark.parametrize("kind", [_KIND, "K" * 110, "K" * 125])
+def test_the_size_limit_has_room_for_the_id(
+    client: Client, service: RecordingService, kind: str
+) -> None:
+    """Lengths around the id take more bytes with it, if the kind has about 120 letters."""
+    room = writing._MAX_ID_BYTES
+    fits = _of_size(client.key(kind), MAX_ENTITY_BYTES - room)
+    put_many(client, [fits])
+    assert max(upsert.ByteSize() for upsert in _sent(service)) <= MAX_ENTITY_BYTES
+    service.forget()
+    large = _of_size(client.key(kind), MAX_ENTITY_BYTES - room + 1)
+    with pytest.raises(BulkError, match="has, with its id, 1048573 bytes") as raised:
+        put_many(client, [large])
+    assert list(raised.value.failed.values())
+    assert service.calls == []
+    put_many(client, [_of_size(client.key(kind, 2**63 - 1), MAX_ENTITY_BYTES)])
+
+
+def test_the_longest_id() -> None:
+    """The room for an id is what the longest one takes, and no more."""
+    grown = set()
+    for length in range(90, 130):
+        key: Any = datastore.Key("K" * length, project="p")
+        complete = key.completed_key(2**63 - 1)
+        sizes = [len(lazyentity.raw(Entity(one))) for one in (key, complete)]
+        grown.add(sizes[1] - sizes[0])
+    assert max(grown) <= writing._MAX_ID_BYTES
+    assert min(grown) >= 10
 
 
 @pytest.mark.parametrize("is_iterator", [False, True])
-def test_refused_entities(client: Client, service: RecordingService, is_iterator: bool) -> None:
-    refused: list[tuple[Any, type[Exception], str]] = [
-        (Entity(), ValueError, "must have a key"),
-        (Entity(Key(_KIND, 1, project="another")), ValueError, "of the project 'another'"),
-        (
-            Entity(Key(_KIND, 1, project=client.project, database="another")),
-            ValueError,
-            "of the database 'another'",
-        ),
-        ({"number": 1}, TypeError, "takes a google.cloud.datastore.Entity"),
-    ]
-    with pytest.raises(TypeError, match=r"not one; pass \[entity\]"):
-        put_many(client, Entity(client.key(_KIND, 1)))
-    with pytest.raises(TypeError, match="iterable of entities, not str"):
-        put_many(client, "")  # type: ignore[arg-type]  # as a caller may
-    for wrong, kind, text in refused:
-        entities = [*_entities(client, 1), wrong]
-        with pytest.raises(kind, match=text):
-            put_many(client, iter(entities) if is_iterator else entities)
-    assert is_iterator or service.calls == []
+@pytest.mark.parametrize("is_sent", [False, True])
+def test_entities_that_share_a_partial_key(
+    client: Client, service: RecordingService, *, is_sent: bool, is_iterator: bool
+) -> None:
+    """Each of them is in the error."""
+    key = client.key(_KIND)
+    entities = [Entity(key) for _ in range(3)]
+    if is_sent:
+        service.refuse(grpc.StatusCode.INVALID_ARGUMENT, 1, "AllocateIds")
+    else:
+        for entity in entities:
+            entity["number"] = object()
+    with pytest.raises(BulkError, match="3 keys failed and 0 succeeded") as raised:
+        put_many(client, iter(entities) if is_iterator else entities)
+    failed = list(raised.value.failed)
+    assert len(failed) == 3
+    assert failed[0] is key
+    assert {one.flat_path for one in failed} == {(_KIND,)}
 
 
-def test_stored_entities_are_put_back(client: Client, service: RecordingService) -> None:
-    """An unchanged lazy entity is sent as it came."""
-    keys = stored(client, _KIND, 3)
-    lazy = lazyentity.wrap(client).get_multi(keys)
-    service.forget()
-    put_many(client, lazy)
-    (commit,) = _commits(service)
-    assert [mutation.upsert for mutation in commit.mutations] == [
-        EntityMessage.FromString(lazyentity.raw(entity)) for entity in lazy
-    ]
+def test_an_entity_twice_of_which_one_write_failed(
+    client: Client, service: RecordingService
+) -> None:
+    """It is among those that failed, with the key that it got, and not among the others as well."""
+    entity, other = Entity(client.key(_KIND)), Entity(client.key(_KIND, 1))
+    is_refused: list[bool] = []
+
+    def refuse_the_first(call: Call) -> None:
+        if call.method == "AllocateIds" and not is_refused:
+            is_refused.append(True)
+            raise refusal(grpc.StatusCode.INVALID_ARGUMENT)
+
+    service.before = refuse_the_first
+    with pytest.raises(BulkError) as raised:
+        put_many(client, [entity, entity, other])
+    error = raised.value
+    assert not entity.key.is_partial
+    assert list(error.failed) == [entity.key]
+    assert (error.done, error.count) == ({other.key: other}, 1)
+
+
+@pytest.mark.parametrize("is_sent", [False, True])
+def test_an_entity_that_fails_twice(
+    client: Client, service: RecordingService, *, is_sent: bool
+) -> None:
+    """It is one key that failed."""
+    entity = Entity(client.key(_KIND))
+    if is_sent:
+        service.refuse(grpc.StatusCode.INVALID_ARGUMENT, 2, "AllocateIds")
+    else:
+        entity["number"] = object()
+    with pytest.raises(BulkError, match="1 keys failed and 0 succeeded") as raised:
+        put_many(client, [entity, entity])
+    (key,) = raised.value.failed
+    assert key is entity.key
