@@ -1,4 +1,4 @@
-"""Snapshots that tell their states apart, and processes that refresh them.
+"""Snapshots that tell their states apart, damage to them, and processes that refresh them.
 
 Run as ``python -m tests.bulk.refreshing PATH STATE COUNT``, it refreshes a snapshot, and ends.
 """
@@ -6,15 +6,17 @@ Run as ``python -m tests.bulk.refreshing PATH STATE COUNT``, it refreshes a snap
 from __future__ import annotations
 
 import collections
+import sqlite3
 import subprocess
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing
 from pathlib import Path
 
 from google.cloud.datastore.entity import Entity
 from google.cloud.datastore.key import Key
 
-from lazyentity.snapshot import Snapshot
+from lazyentity.snapshot import CorruptEntity, Snapshot
 from tests.support import forks
 
 COUNT = 300
@@ -35,6 +37,25 @@ def states(entities: Iterable[Entity]) -> dict[str, int]:
     return dict(collections.Counter(entity["state"] for entity in entities))
 
 
+def change(path: Path, *statements: str) -> None:
+    """Run statements on the database of a snapshot."""
+    with closing(sqlite3.connect(path)) as connection, connection:
+        for statement in statements:
+            connection.execute(statement)
+
+
+def read_all(entities: Iterator[Entity]) -> tuple[list[Entity], list[CorruptEntity]]:
+    """Return the sound entities of an iteration, and the errors of the others."""
+    read, errors = [], []
+    while True:
+        try:
+            read.append(next(entities))
+        except CorruptEntity as error:
+            errors.append(error)
+        except StopIteration:
+            return read, errors
+
+
 def refresh_elsewhere(
     path: Path,
     state: str,
@@ -53,11 +74,11 @@ def refresh_elsewhere(
     assert finished.returncode == 0, finished.stderr
 
 
-if __name__ == "__main__":
-    Snapshot(sys.argv[1]).refresh(entities_in(sys.argv[2], int(sys.argv[3])))
-
-
 def beside(path: Path) -> list[str]:
     """Return the names of files beside a snapshot, without those of SQLite."""
     others = sorted(other.name for other in path.parent.iterdir() if other != path)
     return [name for name in others if name not in (f"{path.name}-wal", f"{path.name}-shm")]
+
+
+if __name__ == "__main__":
+    Snapshot(sys.argv[1]).refresh(entities_in(sys.argv[2], int(sys.argv[3])))

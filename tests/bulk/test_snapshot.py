@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import random
+import sqlite3
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +22,6 @@ from lazyentity.bulk import put_many
 from lazyentity.codec import shadow
 from lazyentity.snapshot import Refreshed, Snapshot, SnapshotError, payloads
 from lazyentity.snapshot.payloads import split
-from tests.bulk.services import RecordingService
 from tests.support.concurrency import together
 from tests.support.entities import fill
 from tests.support.snapshots import snapshot
@@ -31,8 +32,8 @@ from tests.support.strategies import entities as drawn_entities
 Client = datastore.Client
 Entity = datastore.Entity
 Key = datastore.Key
-
 _KIND = "Item"
+
 _PROJECT = "p"
 
 
@@ -70,6 +71,9 @@ def test_each_kind_of_client(any_client: Client, path: Path) -> None:
         assert sorted(key.id for key in saved.keys()) == [1, 2, 3, 4, 5]  # noqa: SIM118
         assert len(saved) == 5
         assert lazyentity.decoded(saved[keys[0]]) == ()
+        # The mode changes nothing in what is stored.
+        with lazyentity.eager():
+            assert saved.refresh(any_client.query(kind=_KIND)).unchanged == 5
 
 
 def test_absent_keys(path: Path) -> None:
@@ -196,10 +200,16 @@ def test_a_refresh_that_fails_changes_nothing(path: Path) -> None:
         (Entity(), ValueError, "without a complete key"),
         (Entity(Key(_KIND, project=_PROJECT)), ValueError, "without a complete key"),
         ({"number": 1}, TypeError, "takes a google.cloud.datastore.Entity"),
+        (_entities(1)[0].key, TypeError, r"refresh\(\) takes"),
+        (None, TypeError, r"refresh\(\) takes"),
     ]
     for wrong, kind, text in refused:
         with pytest.raises(kind, match=text):
             saved.refresh([*_entities(3, "new"), wrong])
+    not_entities: Any
+    for not_entities in ("text", _entities(1)[0]):
+        with pytest.raises(TypeError, match=r"refresh\(\) takes"):
+            saved.refresh(not_entities)
     assert _texts(iter(saved)) == _texts(_entities(5))
 
 
@@ -215,15 +225,6 @@ def test_incomplete_queries_are_refused(client: Client, path: Path) -> None:
     with pytest.raises(ValueError, match=r"^the results of a projection.*without a projection"):
         Snapshot(path).refresh(query)
     assert not path.exists()
-
-
-def test_inside_eager(client: Client, service: RecordingService, path: Path) -> None:
-    """The mode changes nothing in what is stored."""
-    client.put_multi([fill(Entity(client.key(_KIND, at)), at) for at in range(1, 4)])
-    saved = Snapshot(path)
-    saved.refresh(client.query(kind=_KIND))
-    with lazyentity.eager():
-        assert saved.refresh(client.query(kind=_KIND)).unchanged == 3
 
 
 def test_entities_read_inside_eager(path: Path) -> None:
@@ -319,6 +320,32 @@ def test_a_query_describes_itself(client: Client, path: Path) -> None:
     source = saved.information().source
     assert source is not None
     assert not source.is_whole_kind
+
+
+def _failing() -> Iterator[Entity]:
+    yield from _entities(1)
+    with closing(sqlite3.connect(":memory:")) as connection:
+        connection.execute("SELECT * FROM mine")
+
+
+@pytest.mark.parametrize("use", [Snapshot.refresh, Snapshot.get_many])
+def test_an_error_of_the_iterator_is_the_callers(
+    path: Path, use: Callable[[Snapshot, object], object]
+) -> None:
+    """Also if the iterator reads a database of its own."""
+    given = _failing() if use is Snapshot.refresh else (entity.key for entity in _failing())
+    saved = Snapshot(path)
+    saved.refresh(_entities(3))
+    with pytest.raises(sqlite3.OperationalError, match="no such table: mine"):
+        use(saved, given)
+
+    def decoding() -> Iterator[Entity]:
+        yield from _entities(1)
+        b"\xff".decode()
+
+    with pytest.raises(UnicodeDecodeError):
+        saved.refresh(decoding())
+    assert len(saved) == 3
 
 
 def test_stored_entities_are_those_of_stock(path: Path) -> None:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Iterator
-from contextlib import closing
 from pathlib import Path
 
 import grpc
@@ -14,6 +12,7 @@ from google.cloud import datastore
 
 from lazyentity.snapshot import Snapshot
 from lazyentity.snapshot.command import main
+from tests.bulk.refreshing import change
 from tests.bulk.services import Served, connected, stored
 
 pytestmark = pytest.mark.any_backend
@@ -34,10 +33,14 @@ def _run(*arguments: object) -> Result:
     return CliRunner().invoke(main, [str(argument) for argument in arguments])
 
 
+def _whole(kind: str) -> tuple[str, ...]:
+    return "--kind", kind, "--project", _PROJECT
+
+
 def test_save_refresh_info_and_verify(client: datastore.Client, tmp_path: Path) -> None:
     keys = stored(client, "Order", 3)
     file = tmp_path / "orders"
-    saved = _run("save", file, "--kind", "Order", "--project", _PROJECT)
+    saved = _run("save", file, *_whole("Order"))
     assert saved.exit_code == 0, saved.output
     assert saved.output == f"{file}: 3 added, 0 changed, 0 unchanged, 0 removed\n"
     assert Snapshot(file)[keys[1]]["number"] == 1
@@ -45,7 +48,7 @@ def test_save_refresh_info_and_verify(client: datastore.Client, tmp_path: Path) 
     client.delete(keys[0])
     refreshed = _run("refresh", file)
     assert refreshed.output == f"{file}: 0 added, 0 changed, 2 unchanged, 1 removed\n"
-    replaced = _run("refresh", file, "--kind", "Order", "--project", _PROJECT, "--replace")
+    replaced = _run("refresh", file, *_whole("Order"), "--replace")
     assert replaced.output == f"{file}: 2 added, 0 changed, 0 unchanged, 2 removed\n"
 
     shown = _run("info", file)
@@ -59,12 +62,12 @@ def test_a_kind_without_entities(client: datastore.Client, tmp_path: Path) -> No
     """Its name may be misspelt: nothing is saved. A kind may lose all of its entities later."""
     keys = stored(client, "Rare", 1)
     file = tmp_path / "orders"
-    refused = _run("save", file, "--kind", "Raer", "--project", _PROJECT)
+    refused = _run("save", file, *_whole("Raer"))
     assert refused.exit_code == 1
     assert refused.output == f"Error: there is no entity of kind 'Raer'; {file} was not made\n"
     assert not file.exists()
 
-    assert _run("save", file, "--kind", "Rare", "--project", _PROJECT).exit_code == 0
+    assert _run("save", file, *_whole("Rare")).exit_code == 0
     client.delete_multi(keys)
     refused = _run("refresh", file)
     assert refused.exit_code == 1
@@ -78,7 +81,7 @@ def test_saving_that_failed(client: datastore.Client, running: Served, tmp_path:
     """The file that is left is refreshed."""
     stored(client, "Late", 2)
     file = tmp_path / "late"
-    options = ("--kind", "Late", "--project", _PROJECT)
+    options = _whole("Late")
     running.service.refuse(grpc.StatusCode.PERMISSION_DENIED, 1, "RunQuery")
     failed = _run("save", file, *options)
     assert failed.exit_code == 1
@@ -96,7 +99,7 @@ def test_servers_that_cannot_count(
     """The count moves the progress bar, and nothing else."""
     keys = stored(client, "Counted", 2)
     file = tmp_path / "counted"
-    options = ("--kind", "Counted", "--project", _PROJECT)
+    options = _whole("Counted")
     caplog.set_level("DEBUG", "lazyentity.snapshot")
     running.service.refuse(grpc.StatusCode.UNIMPLEMENTED, 1, "RunAggregationQuery")
     saved = _run("save", file, *options)
@@ -122,37 +125,41 @@ def test_an_error_that_is_not_about_counting(
 
     stored(client, "Counted", 2)
     monkeypatch.setattr(datastore.Client, "aggregation_query", broken)
-    failed = _run("save", tmp_path / "counted", "--kind", "Counted", "--project", _PROJECT)
+    failed = _run("save", tmp_path / "counted", *_whole("Counted"))
     assert isinstance(failed.exception, ZeroDivisionError)
 
 
-def test_a_damaged_number_of_entities(client: datastore.Client, tmp_path: Path) -> None:
-    """All is verified, though nobody knows how much it is; the damage is named."""
+@pytest.mark.parametrize(
+    ("damage", "text", "removed"),
+    [
+        # All is verified, though nobody knows how much it is.
+        (
+            "DELETE FROM settings WHERE name = 'entities'",
+            "setting 'entities' is missing or damaged",
+            0,
+        ),
+        (
+            "UPDATE contents SET data = 'x' WHERE number = 2",
+            "<Key('Damaged', 2), project=the-project> is damaged",
+            3,
+        ),
+    ],
+    ids=["setting", "content"],
+)
+def test_damage_is_named(
+    client: datastore.Client, tmp_path: Path, damage: str, text: str, removed: int
+) -> None:
     stored(client, "Damaged", 3)
     file = tmp_path / "damaged"
-    options = ("--kind", "Damaged", "--project", _PROJECT)
-    _run("save", file, *options)
-    with closing(sqlite3.connect(file)) as connection, connection:
-        connection.execute("DELETE FROM settings WHERE name = 'entities'")
+    _run("save", file, *_whole("Damaged"))
+    change(file, damage)
     verified = _run("verify", file)
     assert verified.exit_code == 1
-    assert "setting 'entities' is missing or damaged" in verified.output
+    assert text in verified.output
     assert "has 1 damages" in verified.output
-    replaced = _run("refresh", file, *options, "--replace")
-    assert replaced.output == f"{file}: 3 added, 0 changed, 0 unchanged, 0 removed\n"
+    replaced = _run("refresh", file, *_whole("Damaged"), "--replace")
+    assert replaced.output == f"{file}: 3 added, 0 changed, 0 unchanged, {removed} removed\n"
     assert _run("verify", file).output == f"{file} is sound\n"
-
-
-def test_damage_is_named(client: datastore.Client, tmp_path: Path) -> None:
-    stored(client, "Damaged", 3)
-    file = tmp_path / "damaged"
-    _run("save", file, "--kind", "Damaged", "--project", _PROJECT)
-    with closing(sqlite3.connect(file)) as connection, connection:
-        connection.execute("UPDATE contents SET data = 'x' WHERE number = 2")
-    verified = _run("verify", file)
-    assert verified.exit_code == 1
-    assert "<Key('Damaged', 2), project=the-project> is damaged" in verified.output
-    assert "has 1 damages" in verified.output
 
 
 def test_refused_arguments(client: datastore.Client, tmp_path: Path) -> None:

@@ -1,355 +1,366 @@
-"""Files that are damaged, foreign, newer, or left behind by a process that was killed."""
+"""A read of a damaged file gives the data that was stored, or an error."""
 
 from __future__ import annotations
 
-import json
 import pickle
-import shutil
+import random
 import sqlite3
-import struct
-import subprocess
-import sys
-import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 from google.cloud.datastore.entity import Entity
 from google.cloud.datastore.key import Key
 
-from lazyentity.snapshot import CorruptEntity, Snapshot, SnapshotError, schema
+from lazyentity.snapshot import CorruptEntity, Snapshot, SnapshotError
 from lazyentity.snapshot.payloads import stored_key
 from tests.bulk.earlier import make_version_1
-from tests.support import forks
+from tests.bulk.refreshing import change, entities_in, read_all
 
 pytestmark = pytest.mark.any_backend
 
-_PROJECT = "p"
-_DAMAGED = 7
+_COUNT = 120
+_EXPECTED = {entity.key: dict(entity) for entity in entities_in("old", _COUNT)}
+_KEYS = list(_EXPECTED)
+_DAMAGED = _KEYS[6]
+# A frame that claims to have four gigabytes.
+_BOMB = (b"\x28\xb5\x2f\xfd\xa0\xff\xff\xff\xff" + b"\0" * 20).hex()
+
+versions = pytest.mark.parametrize("version", [1, 2])
 
 
-def _key(number: int) -> Key:
-    return Key("Item", number, project=_PROJECT)
+def _parts(key: Key) -> tuple[Any, ...]:
+    """Return what keys are compared by, of which the client makes deep copies."""
+    return key.flat_path, key.project, key.namespace, key.database
+
+
+_BY_PARTS = {_parts(key): properties for key, properties in _EXPECTED.items()}
+
+
+def _sql(key: Key) -> str:
+    return f"x'{stored_key(key).hex()}'"
 
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    """A snapshot of a hundred entities."""
     path = tmp_path / "snapshot"
-    entities = [Entity(_key(number)) for number in range(1, 101)]
-    for entity in entities:
-        entity["text"] = f"the text of the entity {entity.key.id}"
     with Snapshot(path) as saved:
-        saved.refresh(entities)
+        saved.refresh(entities_in("old", _COUNT))
     return path
 
 
-def _content(path: Path, number: int) -> tuple[int, bytes]:
-    with Snapshot(path) as saved, saved._readers.transaction() as reader:
-        row = reader.connection.execute(
-            "SELECT number, data FROM contents JOIN entities ON content = number WHERE key = ?",
-            (stored_key(_key(number)),),
-        )
-        found: tuple[int, bytes] = row.fetchone()
-        return found
+def _outcomes(saved: Snapshot, keys: Sequence[Key] = _KEYS) -> set[str]:
+    """Read all, and some by their keys; say what came of it. Other data fails the test."""
+    outcomes = set()
+
+    def attempt(read: Callable[[], bool]) -> None:
+        try:
+            assert read()
+            outcomes.add("right")
+        except SnapshotError:
+            outcomes.add("error")
+
+    for key in keys:
+        attempt(lambda key=key: dict(saved[key]) == _EXPECTED[key] and saved[key].key == key)  # type: ignore[misc]
+        attempt(lambda key=key: key in saved)  # type: ignore[misc]
+    absent = [Key("Item", number, project="p") for number in (_COUNT + 1, 2**40)]
+    attempt(lambda: saved.get_many(absent) == [None, None])
+    attempt(lambda: absent[0] not in saved)
+    attempt(lambda: {_parts(entity.key): dict(entity) for entity in saved} == _BY_PARTS)
+    attempt(lambda: sorted(map(_parts, saved.keys())) == [*_BY_PARTS])
+    attempt(lambda: len(saved) == _COUNT)
+    attempt(lambda: saved.information().entities == _COUNT)
+    return outcomes
 
 
-def _change(path: Path, statement: str, *values: object) -> None:
-    with closing(sqlite3.connect(path)) as connection, connection:
-        connection.execute(statement, values)
+def test_single_flipped_bits(path: Path) -> None:
+    """None gives other data, the data of another entity, or none where there is an entity."""
+    chance = random.Random(1)
+    sound = path.read_bytes()
+    outcomes = []
+    for _ in range(500):
+        stored = bytearray(sound)
+        stored[chance.randrange(len(stored))] ^= 1 << chance.randrange(8)
+        path.write_bytes(stored)
+        with Snapshot(path) as saved:
+            outcomes.append(_outcomes(saved, chance.sample(_KEYS, 8)))
+    assert {"right"} in outcomes
+    assert any("error" in outcome for outcome in outcomes)
 
 
 def _flip_a_bit(path: Path) -> None:
     """Damage the bytes of one content where they are on the disk."""
-    _, data = _content(path, _DAMAGED)
+    with closing(sqlite3.connect(path)) as connection:
+        ((data,),) = connection.execute("SELECT data FROM contents WHERE number = 7")
     stored = bytearray(path.read_bytes())
-    at = stored.index(data) + len(data) - 6
     assert stored.count(data) == 1
-    stored[at] ^= 1
+    stored[stored.index(data) + len(data) - 6] ^= 1
     path.write_bytes(stored)
-
-
-def _replace_content(data: bytes | str | None, dictionary: int = 0) -> Callable[[Path], None]:
-    def replace(path: Path) -> None:
-        number, _ = _content(path, _DAMAGED)
-        _change(
-            path,
-            "UPDATE contents SET data = ?, dictionary = ? WHERE number = ?",
-            data,
-            dictionary,
-            number,
-        )
-
-    return replace
-
-
-def _delete_content(path: Path) -> None:
-    number, _ = _content(path, _DAMAGED)
-    _change(path, "DELETE FROM contents WHERE number = ?", number)
-
-
-# A frame that claims to have four gigabytes.
-_BOMB = b"\x28\xb5\x2f\xfd\xa0\xff\xff\xff\xff" + b"\0" * 20
 
 
 @pytest.mark.parametrize(
     "damage",
     [
-        _flip_a_bit,
-        _replace_content(b"no frame of zstd"),
-        _replace_content(b""),
-        _replace_content("text"),
-        _replace_content(_BOMB),
-        _replace_content(b"", 99),
-        _delete_content,
+        None,
+        "UPDATE contents SET data = CAST('no frame of zstd' AS BLOB) WHERE number = 7",
+        "UPDATE contents SET data = x'' WHERE number = 7",
+        "UPDATE contents SET data = 'text' WHERE number = 7",
+        f"UPDATE contents SET data = x'{_BOMB}' WHERE number = 7",
+        "UPDATE contents SET dictionary = 99 WHERE number = 7",
+        "DELETE FROM contents WHERE number = 7",
+        # As a flipped bit in the header of a row makes it; the bytes are no UTF-8.
+        "UPDATE contents SET data = CAST(x'fffe' AS TEXT) WHERE number = 7",
+        "UPDATE contents SET dictionary = CAST(x'fffe' AS TEXT) WHERE number = 7",
     ],
-    ids=["bit", "foreign", "empty", "text", "bomb", "dictionary", "missing"],
+    ids=["bit", "foreign", "empty", "text", "bomb", "dictionary", "missing", "type", "link type"],
 )
-def test_a_damaged_entity(path: Path, damage: Callable[[Path], None]) -> None:
+def test_a_damaged_entity(path: Path, damage: str | None) -> None:
     """It is named, by each way to read it; the others can be read."""
-    damage(path)
+    if damage is None:
+        _flip_a_bit(path)
+    else:
+        change(path, damage)
     saved = Snapshot(path)
     with pytest.raises(CorruptEntity) as raised:
-        saved[_key(_DAMAGED)]
-    assert raised.value.key == _key(_DAMAGED)
-    assert repr(_key(_DAMAGED)) in str(raised.value)
+        saved[_DAMAGED]
+    assert raised.value.key == _DAMAGED
+    assert repr(_DAMAGED) in str(raised.value)
     copied = pickle.loads(pickle.dumps(raised.value))
-    assert (type(copied), copied.key, str(copied)) == (
-        CorruptEntity,
-        _key(_DAMAGED),
-        str(raised.value),
-    )
+    assert (type(copied), copied.key, str(copied)) == (CorruptEntity, _DAMAGED, str(raised.value))
     with pytest.raises(CorruptEntity):
-        saved.get_many([_key(1), _key(_DAMAGED)])
-    others = [number for number in range(1, 101) if number != _DAMAGED]
-    assert [saved[_key(number)].key.id for number in others] == others
-    assert len(set(saved.keys())) == 100
-    read, errors = [], []
-    entities = iter(saved)
-    while True:
-        try:
-            read.append(next(entities).key.id)
-        except CorruptEntity as error:
-            errors.append(error.key)
-        except StopIteration:
-            break
-    assert sorted(read) == others
-    assert errors == [_key(_DAMAGED)]
-    assert [getattr(damage, "key", None) for damage in saved.verify()] == [_key(_DAMAGED)]
-
-
-@pytest.mark.parametrize("version", [1, 2])
-def test_a_content_of_another_entity(path: Path, version: int) -> None:
-    """A sound frame with other bytes is found by its hash, and by each read from version 2 on."""
-    if version == 1:
-        make_version_1(path)
-    numbers = [_content(path, number)[0] for number in (8, _DAMAGED)]
-    _change(
-        path,
-        "UPDATE contents SET data = (SELECT data FROM contents WHERE number = ?) WHERE number = ?",
-        *numbers,
-    )
-    (damage,) = Snapshot(path).verify()
-    assert isinstance(damage, CorruptEntity)
-    assert damage.key == _key(_DAMAGED)
-    if version == 1:
-        assert "another hash" in str(damage)
-        return
-    assert "not those that were written together" in str(damage)
-    with pytest.raises(CorruptEntity):
-        Snapshot(path)[_key(_DAMAGED)]
+        saved.get_many([_KEYS[0], _DAMAGED])
+    others = {key: entity for key, entity in _EXPECTED.items() if key != _DAMAGED}
+    assert {key: dict(saved[key]) for key in others} == others
+    assert set(saved.keys()) == set(_KEYS)
+    read, errors = read_all(iter(saved))
+    assert {entity.key: dict(entity) for entity in read} == others
+    assert [error.key for error in errors] == [_DAMAGED]
+    assert [getattr(damage, "key", None) for damage in saved.verify()] == [_DAMAGED]
 
 
 def test_damage_is_repaired_by_writing_anew(path: Path) -> None:
-    entities = list(Snapshot(path))
     _flip_a_bit(path)
     saved = Snapshot(path)
-    assert saved.refresh(entities).unchanged == 100
+    assert saved.refresh(entities_in("old", _COUNT)).unchanged == _COUNT
     assert len(saved.verify()) == 1
-    saved.refresh(entities, replace=True)
+    saved.refresh(entities_in("old", _COUNT), replace=True)
     assert saved.verify() == []
 
 
-def test_damaged_pages(path: Path) -> None:
-    """Errors of SQLite name the file."""
-    stored = bytearray(path.read_bytes())
-    stored[200:] = b"\xff" * len(stored[200:])
-    path.write_bytes(stored)
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "UPDATE entities SET content = content % 10 + 1",
+        "UPDATE contents SET data = (SELECT data FROM contents WHERE number = 3)",
+        "UPDATE entities SET checksum = (SELECT max(checksum) FROM entities)",
+        "UPDATE entities SET checksum = zeroblob(8)",
+    ],
+)
+def test_contents_under_other_keys(path: Path, damage: str) -> None:
+    """Each read of one is an error, by each way to read it."""
+    change(path, damage)
     saved = Snapshot(path)
-    for read in (lambda: saved[_key(1)], lambda: list(saved), lambda: len(saved), saved.verify):
-        with pytest.raises(SnapshotError, match="snapshot"):
+    assert "error" in _outcomes(saved)
+    damaged = [error.key for error in saved.verify() if isinstance(error, CorruptEntity)]
+    assert len(damaged) >= _COUNT - 10
+    for key in _KEYS:
+        if key in damaged:
+            with pytest.raises(CorruptEntity) as raised:
+                saved[key]
+            assert raised.value.key == key
+        else:
+            assert dict(saved[key]) == _EXPECTED[key]
+
+
+_OTHER = Key("Item", 5_000, project="p")
+
+
+@versions
+@pytest.mark.parametrize(
+    ("damage", "key", "text", "earlier"),
+    [
+        (
+            f"UPDATE entities SET key = {_sql(_OTHER)} WHERE key = {_sql(_DAMAGED)}",
+            _OTHER,
+            "not those that were written together",
+            "are not those that were written",
+        ),
+        (
+            "UPDATE entities SET content = 8 WHERE content = 7",
+            _DAMAGED,
+            "not those that were written together",
+            "are not those that were written",
+        ),
+        (
+            "UPDATE contents SET data = (SELECT data FROM contents WHERE number = 8) "
+            "WHERE number = 7",
+            _DAMAGED,
+            "not those that were written together",
+            "another hash",
+        ),
+        (
+            f"DELETE FROM entities WHERE key = {_sql(_DAMAGED)}",
+            None,
+            "are not those that were written",
+            "are not those that were written",
+        ),
+    ],
+    ids=["key", "link", "content", "missing"],
+)
+def test_rows_that_were_not_written_so(
+    path: Path, damage: str, key: Key | None, text: str, earlier: str, version: int
+) -> None:
+    """verify() finds keys and contents that are sound, and do not belong together.
+
+    From version 2 on, each read does. Before, a content has a hash, and the file has a digest.
+    """
+    if version == 1:
+        make_version_1(path)
+    assert Snapshot(path).verify() == []
+    change(path, damage)
+    (found,) = Snapshot(path).verify()
+    if version == 1:
+        text, key = earlier, key if earlier == "another hash" else None
+    assert text in str(found)
+    assert getattr(found, "key", None) == key
+    if key is None:
+        assert str(path) in str(found)
+    elif version == 2:
+        with pytest.raises(CorruptEntity):
+            Snapshot(path)[key]
+
+
+def test_a_snapshot_of_an_earlier_version_has_no_digest(path: Path) -> None:
+    make_version_1(path)
+    change(path, "DELETE FROM settings WHERE name = 'digest'")
+    assert Snapshot(path).verify() == []
+
+
+@pytest.mark.parametrize("number", [1, 60, _COUNT])
+def test_missing_rows(path: Path, number: int) -> None:
+    """An entity that was lost is not said to be absent, and the others can be read."""
+    key = _KEYS[number - 1]
+    change(path, f"DELETE FROM entities WHERE key = {_sql(key)}")
+    saved = Snapshot(path)
+    for read in (
+        lambda: saved[key],
+        lambda: saved.get_many([key]),
+        lambda: key in saved,
+        lambda: list(saved),
+        lambda: list(saved.keys()),
+    ):
+        with pytest.raises(SnapshotError, match=r"damaged, missing or repeated.*replace=True"):
             read()
-    with pytest.raises(SnapshotError, match="replace=True"):
-        saved.refresh([], allow_empty=True)
+    entities = iter(saved)
+    others = set(_KEYS) - {key}
+    assert {next(entities).key for _ in others} == others
+    with pytest.raises(SnapshotError):
+        next(entities)
+    assert all(dict(saved[other]) == _EXPECTED[other] for other in others)
 
 
-def _make_text(path: Path) -> None:
-    path.write_text("This is the text of a file that is no database at all.")
+def test_no_rows_at_all(path: Path) -> None:
+    change(path, "DELETE FROM entities")
+    assert _outcomes(Snapshot(path)) == {"error", "right"}
+    with pytest.raises(SnapshotError):
+        list(Snapshot(path))
 
 
-def _make_one_byte(path: Path) -> None:
-    path.write_bytes(b"x")
+def test_a_key_that_is_damaged(path: Path) -> None:
+    """It is neither another entity, nor is its own entity absent."""
+    change(path, f"UPDATE entities SET key = {_sql(_OTHER)} WHERE key = {_sql(_DAMAGED)}")
+    saved = Snapshot(path)
+    with pytest.raises(CorruptEntity):
+        saved[_OTHER]
+    for read in (lambda: saved[_DAMAGED], lambda: _OTHER in saved, lambda: list(saved.keys())):
+        with pytest.raises(SnapshotError):
+            read()
 
 
-def _make_another_database(path: Path) -> None:
-    path.unlink()
-    _change(path, "CREATE TABLE entities (key, content)")
+@pytest.mark.parametrize("value", ["CAST('text' AS TEXT)", "5", "2.5", "x'00'"])
+def test_a_key_of_another_type(path: Path, value: str) -> None:
+    """The bytes of its column, or their text, stand for the key."""
+    change(path, f"UPDATE entities SET key = {value} WHERE key = {_sql(_DAMAGED)}")
+    saved = Snapshot(path)
+    read, (error,) = read_all(iter(saved))
+    assert len(read) == _COUNT - 1
+    assert isinstance(error.key, bytes)
+    assert [getattr(found, "key", None) for found in saved.verify()] == [error.key]
+    with pytest.raises(CorruptEntity):
+        list(saved.keys())
+    with pytest.raises(SnapshotError, match="some of its keys are damaged"):
+        saved.get_many([_DAMAGED])
 
 
-def _make_newer(path: Path) -> None:
-    _change(path, f"PRAGMA user_version = {schema.SCHEMA_VERSION + 1}")
-    # Each version has other tables than those before.
-    _change(path, "ALTER TABLE entities ADD COLUMN more")
+@versions
+def test_keys_that_cannot_be_decoded(path: Path, version: int) -> None:
+    """They are errors when the entity is read, not when its key is asked for later."""
+    if version == 1:
+        make_version_1(path)
+    change(path, f"UPDATE entities SET key = x'0a02ffff' WHERE key = {_sql(_DAMAGED)}")
+    read, (damaged,) = read_all(iter(Snapshot(path)))
+    assert all(map(dict, read))
+    assert damaged.key == b"\x0a\x02\xff\xff"
+    assert damaged.__cause__ is not None
+
+
+def test_a_damaged_link_alone(path: Path) -> None:
+    """Entities can be read; whether there are others cannot be told."""
+    change(path, f"UPDATE entities SET successor = 1 WHERE key = {_sql(_DAMAGED)}")
+    saved = Snapshot(path)
+    assert dict(saved[_DAMAGED]) == _EXPECTED[_DAMAGED]
+    with pytest.raises(SnapshotError):
+        list(saved)
+    (found,) = saved.verify()
+    assert "some of its keys are damaged" in str(found)
+
+
+def test_links_follow_each_refresh(path: Path) -> None:
+    """However keys come and go, what is there and what is not is proven."""
+    saved = Snapshot(path)
+    chance = random.Random(1)
+    for _ in range(20):
+        kept = chance.sample(entities_in("old", _COUNT), chance.randrange(1, _COUNT))
+        saved.refresh(kept)
+        there = {entity.key for entity in kept}
+        assert set(saved.keys()) == there
+        assert {key for key in _KEYS if key in saved} == there
+        assert {entity.key for entity in saved} == there
+        found = [entity is not None for entity in saved.get_many(_KEYS)]
+        assert found == [key in there for key in _KEYS]
+        assert saved.verify() == []
+
+
+def test_a_damaged_content_is_not_vouched_for(path: Path) -> None:
+    """An entity that gets a content which the file has already does not make it sound."""
+    change(path, "UPDATE contents SET data = (SELECT data FROM contents WHERE number = 3)")
+    added = Entity(_OTHER)
+    added.update(_EXPECTED[_KEYS[7]])
+    given = [*entities_in("old", _COUNT), added]
+    saved = Snapshot(path)
+    with pytest.raises(SnapshotError, match=r"content \d+ is damaged.*replace=True"):
+        saved.refresh(given)
+    saved.refresh(given, replace=True)
+    assert dict(saved[added.key]) == dict(added)
 
 
 @pytest.mark.parametrize(
-    ("make", "text"),
-    [
-        (_make_text, "not a SQLite database|is not a snapshot, or so damaged"),
-        (_make_one_byte, "not a SQLite database"),
-        (_make_another_database, "another SQLite database"),
-        (_make_newer, "install a newer lazyentity"),
-    ],
-    ids=["text", "byte", "database", "newer"],
+    "data", ["x'37a430ecfffe12345678'", "5", "CAST(x'37a430ecfffe12345678' AS TEXT)"]
 )
-def test_foreign_files_are_not_touched(path: Path, make: Callable[[Path], None], text: str) -> None:
-    make(path)
-    before = path.read_bytes()
+def test_a_damaged_dictionary(path: Path, data: str) -> None:
+    """Its entities are damaged, and no others; keys and their number can be read."""
     saved = Snapshot(path)
-    for use in (
-        lambda: list(saved),
-        lambda: saved.refresh([Entity(_key(1))]),
-        lambda: saved.refresh([Entity(_key(1))], replace=True),
-        saved.verify,
-        saved.information,
-    ):
-        with pytest.raises(SnapshotError, match=text):
-            use()
-    assert path.read_bytes() == before
-    assert [other.name for other in path.parent.iterdir()] == [path.name]
-
-
-def test_missing_and_empty_files(tmp_path: Path) -> None:
-    saved = Snapshot(tmp_path / "snapshot")
-    with pytest.raises(SnapshotError, match="there is no snapshot"):
-        len(saved)
-    assert not saved.path.exists()
-    saved.path.touch()
-    with pytest.raises(SnapshotError, match="its first refresh has not ended"):
-        list(saved)
-    saved.refresh([], allow_empty=True)
-    assert list(saved) == []
-    folder = Snapshot(tmp_path)
-    for use in (lambda: list(folder), lambda: folder.refresh([])):
-        with pytest.raises((SnapshotError, OSError)):
-            use()
-
-
-def test_a_process_that_was_killed_while_it_made_the_file(path: Path) -> None:
-    """SQLite has to roll back the first transaction; the file is empty until a refresh ends."""
+    change(path, f"INSERT INTO dictionaries VALUES (99, {data})")
+    assert len(list(saved)) == _COUNT
+    with pytest.raises(SnapshotError, match=r"dictionary 99 is damaged.*replace=True"):
+        saved.refresh([Entity(_OTHER)])
+    change(path, f"UPDATE dictionaries SET data = {data}")
     saved = Snapshot(path)
-    entities = list(saved)
-    saved.close()
-    with closing(sqlite3.connect(path)) as connection:
-        connection.execute("PRAGMA journal_mode = DELETE")
-        # Those of a snapshot are set by its first transaction, which did not end.
-        connection.execute("PRAGMA application_id = 0")
-        connection.execute("PRAGMA user_version = 0")
-    journal = Path(f"{path}-journal")
-    header = struct.pack(">8sIIIII", bytes.fromhex("d9d505f920a163d7"), 0, 1, 0, 512, 16384)
-    journal.write_bytes(header.ljust(512, b"\0"))
-    saved = Snapshot(path)
-    with pytest.raises(SnapshotError, match="its first refresh has not ended"):
-        list(saved)
-    assert saved.refresh(entities).added == 100
-    assert len(list(saved)) == 100
-    assert not journal.exists()
-
-
-def test_read_only_folders(path: Path) -> None:
-    """A file that nobody can write is read without the files that SQLite makes beside it."""
-    program = (
-        "import os, sys\n"
-        "from lazyentity.snapshot import Snapshot\n"
-        # Root may write everywhere.
-        "os.geteuid() or os.setuid(65534)\n"
-        "print(len(list(Snapshot(sys.argv[1]))))\n"
-    )
-    # Those above it are closed to other users.
-    with tempfile.TemporaryDirectory() as folder:
-        copied = shutil.copy(path, folder)
-        # It is made for its owner alone.
-        Path(copied).chmod(0o644)
-        Path(folder).chmod(0o555)
-        assert forks.answer("-c", program, str(copied)) == 100
-        assert [file.name for file in Path(folder).iterdir()] == [path.name]
-        Path(folder).chmod(0o755)
-
-
-@pytest.mark.parametrize("kills", [10, pytest.param(100, marks=pytest.mark.slow)])
-def test_killed_refreshes(tmp_path: Path, kills: int) -> None:
-    """A process that is killed at any moment leaves the old state or the new one, and no other."""
-    counts = forks.answer("-m", "tests.bulk.crash_program", str(tmp_path), str(kills), "1")
-    assert counts["old"] + counts["new"] + counts["nothing"] == kills
-
-
-def test_processes_that_make_one_file(tmp_path: Path) -> None:
-    """They wait for each other, and the last one counts."""
-    program = (
-        "import os, sys\n"
-        "from lazyentity.snapshot import Snapshot\n"
-        "from tests.bulk.crash_program import contents, entities, expected\n"
-        "for turn in range(8):\n"
-        "    saved = Snapshot(f'{sys.argv[1]}/{turn}')\n"
-        "    children = []\n"
-        "    for state in range(4):\n"
-        "        children.append(os.fork())\n"
-        "        if not children[-1]:\n"
-        "            try: saved.refresh(entities(state))\n"
-        "            except BaseException as error: print(error, file=sys.stderr); os._exit(1)\n"
-        "            os._exit(0)\n"
-        "    assert not any(os.waitpid(child, 0)[1] for child in children)\n"
-        "    assert contents(saved) in [expected(state) for state in range(4)]\n"
-        "    assert saved.verify() == []\n"
-        "print(1)"
-    )
-    assert forks.answer("-c", program, str(tmp_path)) == 1
-
-
-def test_other_processes_read_while_one_refreshes(path: Path) -> None:
-    program = (
-        "import sys\n"
-        "from lazyentity.snapshot import Snapshot\n"
-        "saved = Snapshot(sys.argv[1])\n"
-        "texts = set()\n"
-        "while 'the end' not in texts:\n"
-        "    texts = {entity['text'] for entity in saved}\n"
-        "    assert len(texts) == 1 or len(texts) == 100, texts\n"
-    )
-    saved = Snapshot(path)
-    entities = list(saved)
-    reader = subprocess.Popen([sys.executable, "-W", "ignore", "-c", program, str(path)])
-    for number in range(20):
-        for entity in entities:
-            entity["text"] = f"turn {number}"
-        saved.refresh(entities)
-    for entity in entities:
-        entity["text"] = "the end"
-    saved.refresh(entities)
-    assert reader.wait(60) == 0
-
-
-def test_nothing_in_the_file_is_executed(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Settings are JSON, and everything else is bytes of protobuf."""
-
-    def refuse(*_: object, **__: object) -> None:
-        raise AssertionError("something was unpickled")
-
-    for name in ("load", "loads", "Unpickler"):
-        monkeypatch.setattr(pickle, name, refuse)
-    saved = Snapshot(path)
-    assert len(list(saved)) == 100
-    with saved._readers.transaction() as reader:
-        values = [row[0] for row in reader.connection.execute("SELECT value FROM settings")]
-    assert [json.loads(value) for value in values]
+    read, errors = read_all(iter(saved))
+    assert (read, len(errors)) == ([], _COUNT)
+    assert len(saved) == len(list(saved.keys())) == _COUNT
+    assert len(saved.verify()) == _COUNT
+    assert saved.refresh([Entity(_OTHER)], replace=True).added == 1
+    assert saved.verify() == []

@@ -37,8 +37,13 @@ def _damage_a_page(path: Path) -> None:
     path.write_bytes(stored)
 
 
-DAMAGES: list[Callable[[Path], None]] = [lambda path: None, _damage_a_page, _cut]
-any_damage = pytest.mark.parametrize("damage", DAMAGES, ids=["sound", "page", "cut"])
+def _no_damage(path: Path) -> None:
+    """Leave a file as it is."""
+
+
+any_damage = pytest.mark.parametrize(
+    "damage", [_no_damage, _damage_a_page, _cut], ids=["sound", "page", "cut"]
+)
 
 
 def _damage(stored: bytearray, kind: int, chance: random.Random) -> bytes:
@@ -104,7 +109,7 @@ def test_idle_readers(path: Path, damage: Callable[[Path], None]) -> None:
         assert other.stdout is not None
         assert other.stdout.readline() == "read\n"
         # From outside, as a disk would, and not by a descriptor of this process.
-        damaging = f"from tests.bulk.test_snapshot_replacing import {_name(damage)} as damage"
+        damaging = f"from tests.bulk.test_snapshot_replacing import {damage.__name__} as damage"
         _run(f"{damaging}\nfrom pathlib import Path\nimport sys\ndamage(Path(sys.argv[1]))", path)
         for state, replace in (("new", True), ("newer", False), ("newest", True)):
             Snapshot(path).refresh(entities_in(state), replace=replace)
@@ -115,14 +120,6 @@ def test_idle_readers(path: Path, damage: Callable[[Path], None]) -> None:
             other.stdout.readline()
     saved.close()
     assert Snapshot(path).verify() == []
-
-
-def _name(damage: Callable[[Path], None]) -> str:
-    return damage.__name__ if damage in (_cut, _damage_a_page) else "no_damage"
-
-
-def no_damage(path: Path) -> None:
-    """Leave a file as it is."""
 
 
 def _run(program: str, path: Path) -> None:
@@ -252,20 +249,15 @@ def test_replacements_wait_for_each_other(path: Path, monkeypatch: pytest.Monkey
     monkeypatch.setattr("lazyentity.snapshot.connections._BUSY_SECONDS", 0.1)
     saved = Snapshot(path)
 
-    def given() -> Iterator[Entity]:
-        yield from entities_in("new")
-        with pytest.raises(SnapshotError, match="by another refresh; try again"):
-            Snapshot(path).refresh(entities_in("other"), replace=True)
+    def given(state: str, *others: bool) -> Iterator[Entity]:
+        yield from entities_in(state)
+        for replace in others:
+            with pytest.raises(SnapshotError, match="by another refresh; try again"):
+                Snapshot(path).refresh(entities_in("other"), replace=replace)
 
-    saved.refresh(given(), replace=True)
+    saved.refresh(given("new", True), replace=True)
     assert states(saved) == {"new": COUNT}
-
-    def waiting() -> Iterator[Entity]:
-        yield from entities_in("newer")
-        with pytest.raises(SnapshotError, match="by another refresh; try again"):
-            Snapshot(path).refresh(entities_in("other"), replace=True)
-
-    saved.refresh(waiting())
+    saved.refresh(given("newer", False, True))
     assert (states(saved), beside(path)) == ({"newer": COUNT}, [])
 
 

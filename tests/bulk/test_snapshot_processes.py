@@ -1,12 +1,17 @@
-"""The locks of SQLite hold whatever else a process does: read more, refresh, fork, end."""
+"""Snapshots that several threads and processes use: locks, forks, journals, and sudden ends."""
 
 from __future__ import annotations
 
-import os
+import signal
+import sqlite3
+import struct
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -206,26 +211,134 @@ def test_the_file_is_whole_after_a_refresh_beside_an_idle_reader(
     assert states(saved) == {"new": COUNT}
 
 
-def test_links(path: Path, tmp_path: Path) -> None:
-    """The files beside the database are those of the target."""
-    link = tmp_path / "folder" / "link"
-    link.parent.mkdir()
-    link.symlink_to(path)
-    saved = Snapshot(link)
-    assert states(saved) == {"old": COUNT}
-    assert saved.refresh(entities_in("new")).changed == COUNT
-    assert [other.name for other in link.parent.iterdir()] == ["link"]
+def test_a_process_that_was_killed_while_it_made_the_file(path: Path) -> None:
+    """SQLite has to roll back the first transaction; the file is empty until a refresh ends."""
+    saved = Snapshot(path)
+    entities = list(saved)
+    saved.close()
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("PRAGMA journal_mode = DELETE")
+        # Those of a snapshot are set by its first transaction, which did not end.
+        connection.execute("PRAGMA application_id = 0")
+        connection.execute("PRAGMA user_version = 0")
+    journal = Path(f"{path}-journal")
+    header = struct.pack(">8sIIIII", bytes.fromhex("d9d505f920a163d7"), 0, 1, 0, 512, 16384)
+    journal.write_bytes(header.ljust(512, b"\0"))
+    saved = Snapshot(path)
+    with pytest.raises(SnapshotError, match="its first refresh has not ended"):
+        list(saved)
+    assert saved.refresh(entities).added == COUNT
+    assert len(list(saved)) == COUNT
+    assert not journal.exists()
 
 
-@pytest.mark.parametrize("name", ["a?b#c%20d", ":memory:", os.fsdecode(b"\xff")])
-def test_names_of_files(tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """They are names, and nothing else, relative ones too."""
-    monkeypatch.chdir(tmp_path)
-    assert Snapshot(name).refresh(entities_in("new", 3)).added == 3
-    assert (tmp_path / name).stat().st_size
-    assert len(Snapshot(f"/{tmp_path}/{name}")) == 3
+@pytest.mark.parametrize("kills", [10, pytest.param(100, marks=pytest.mark.slow)])
+def test_killed_refreshes(tmp_path: Path, kills: int) -> None:
+    """A process that is killed at any moment leaves the old state or the new one, and no other."""
+    counts = forks.answer("-m", "tests.bulk.crash_program", str(tmp_path), str(kills), "1")
+    assert counts["old"] + counts["new"] + counts["nothing"] == kills
 
 
-def test_a_missing_folder(tmp_path: Path) -> None:
-    with pytest.raises(SnapshotError, match="unable to open"):
-        Snapshot(tmp_path / "missing" / "snapshot").refresh([])
+def test_processes_that_make_one_file(tmp_path: Path) -> None:
+    """They wait for each other, and the last one counts."""
+    _run_in_a_process(
+        "for turn in range(8):\n"
+        "    saved = Snapshot(f'{sys.argv[1]}/{turn}')\n"
+        "    children = []\n"
+        "    for state in range(4):\n"
+        "        children.append(os.fork())\n"
+        "        if not children[-1]:\n"
+        "            try: saved.refresh(entities_in(str(state), 60 - state))\n"
+        "            except BaseException as error: print(error, file=sys.stderr); os._exit(1)\n"
+        "            os._exit(0)\n"
+        "    assert not any(os.waitpid(child, 0)[1] for child in children)\n"
+        "    assert states(saved) in [{str(state): 60 - state} for state in range(4)]\n"
+        "    assert saved.verify() == []\n",
+        tmp_path,
+    )
+
+
+def test_other_processes_read_while_one_refreshes(path: Path) -> None:
+    program = (
+        f"{_FORKED}"
+        "seen = {}\n"
+        "while 'end' not in seen:\n"
+        "    seen = states(saved)\n"
+        "    assert len(seen) == 1, seen\n"
+    )
+    reader = subprocess.Popen([sys.executable, "-W", "ignore", "-c", program, str(path)])
+    saved = Snapshot(path)
+    for state in (*map(str, range(20)), "end"):
+        saved.refresh(entities_in(state))
+    assert reader.wait(60) == 0
+
+
+def _killed_during_an_iteration(path: Path) -> None:
+    """Leave a journal with a state that is not in the file."""
+    program = (
+        f"{_FORKED}"
+        "import signal\n"
+        "entities = iter(saved)\n"
+        "next(entities)\n"
+        "for state in 'newer', 'newest': saved.refresh(entities_in(state))\n"
+        "os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    killed = forks.run("-c", program, str(path), warnings="ignore")
+    assert killed.returncode == -signal.SIGKILL
+    assert Path(f"{path}-wal").stat().st_size
+
+
+def test_a_journal_of_its_own(path: Path) -> None:
+    """A process that was killed left it; the file and the journal together are the new state."""
+    _killed_during_an_iteration(path)
+    saved = Snapshot(path)
+    assert (states(saved), saved.verify()) == ({"newest": COUNT}, [])
+    assert saved.refresh(entities_in("newest")).unchanged == COUNT
+
+
+def _another_snapshot(path: Path) -> bytes:
+    other = path.with_name("other")
+    with Snapshot(other) as saved:
+        saved.refresh(entities_in("another"))
+    return other.read_bytes()
+
+
+def _older_copy(path: Path) -> bytes:
+    copied = path.read_bytes()
+    Snapshot(path).refresh(entities_in("middle"))
+    return copied
+
+
+@pytest.mark.parametrize("restored", [_another_snapshot, _older_copy])
+def test_a_journal_of_a_file_that_was_replaced(
+    path: Path, restored: Callable[[Path], bytes]
+) -> None:
+    """SQLite would apply it to the other file; it is noticed, and the file stays as it is."""
+    content = restored(path)
+    _killed_during_an_iteration(path)
+    path.unlink()
+    path.write_bytes(content)
+    saved = Snapshot(path)
+    uses: list[Callable[[], Any]] = [
+        lambda: list(saved),
+        lambda: len(saved),
+        saved.verify,
+        lambda: saved.refresh(entities_in("new")),
+    ]
+    for use in uses:
+        with pytest.raises(SnapshotError, match="which was replaced by another file"):
+            use()
+    assert path.read_bytes() == content
+    saved.refresh(entities_in("new"), replace=True)
+    assert (states(saved), saved.verify()) == ({"new": COUNT}, [])
+
+
+def test_many_refreshes_beside_an_iteration(path: Path) -> None:
+    """The journal is the file's own, however many states it holds."""
+    saved = Snapshot(path)
+    entities = iter(saved)
+    next(entities)
+    for number in range(130):
+        Snapshot(path).refresh(entities_in(f"state {number % 2}", 3))
+        assert len(Snapshot(path)) == 3
+    assert states(entities) == {"old": COUNT - 1}
