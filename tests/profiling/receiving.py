@@ -7,6 +7,9 @@ from collections.abc import Iterable
 from typing import Any
 
 from lazyentity import LazyEntity
+from lazyentity.profiling.collection import Profile
+from lazyentity.profiling.counts import Counts
+from lazyentity.profiling.snapshot import Snapshot
 from tests.conftest import IMPLEMENTATIONS
 from tests.support.strategies.samples import serialise
 
@@ -14,6 +17,19 @@ FIVE = serialise({"a": 1, "b": "two", "c": 3.0, "d": True, "e": None})
 OTHER = serialise({"a": 1, "z": [1, 2]})
 
 BACKENDS = [name for name in IMPLEMENTATIONS if name in ("pure", "native")]
+
+
+def counted(profile: Profile) -> Snapshot:
+    """Return what a stopped profile counted."""
+    assert profile._end is not None
+    assert profile._start is not None
+    return profile._end.since(profile._start)
+
+
+def only(profile: Profile) -> Counts:
+    """Return the counts of the only site."""
+    (counts,) = counted(profile).call_sites.values()
+    return counts
 
 
 class Response:

@@ -1,9 +1,10 @@
-"""The lines that a profile names: those of the application, whoever they call."""
+"""The lines that a profile names: those of the application, whoever they call, and odd names."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import enum
 import functools
 import importlib
 import inspect
@@ -11,20 +12,21 @@ import json
 import sysconfig
 import threading
 from pathlib import Path
-from types import CodeType
 from typing import Any
 
 import pytest
+from google.protobuf.message import DecodeError
 
 import lazyentity
 from lazyentity.codec.undecoded import UNDECODED
 from lazyentity.profiling import callsites
 from lazyentity.profiling.callsites import CallSite
 from lazyentity.profiling.collection import Profile
+from tests.codec.test_errors import CUT_OFF, GOOD, GOOD_KEY, property_field
 from tests.profiling import receiving
-from tests.profiling.receiving import BACKENDS, FIVE, Response
-
-pytestmark = pytest.mark.parametrize("backend", BACKENDS)
+from tests.profiling.receiving import FIVE, Response, learn
+from tests.support import hostile
+from tests.support.strategies import wire
 
 LIBRARY = Path(sysconfig.get_paths()["purelib"], "some_framework", "core.py")
 
@@ -36,16 +38,14 @@ def _line() -> int:
     return frame.f_back.f_lineno
 
 
-def _run_in(file: str, module: str, source: str, **names: Any) -> None:
-    """Run code as if it were in a file."""
-    code: CodeType = compile(source, file, "exec")
-    exec(code, {"__name__": module, **names})  # noqa: S102  # code of the test
-
-
-def _define(
-    source: str, module: str = "some_framework.core", file: str = str(LIBRARY), **names: Any
+def _run(
+    source: str, module: Any = "some_framework.core", file: str = str(LIBRARY), **names: Any
 ) -> dict[str, Any]:
-    """Return the names of a module, a library unless said otherwise."""
+    """Run code as if it were in a file, that of a library unless said otherwise.
+
+    Returns:
+        The names of its module.
+    """
     made = {"__name__": module, **names}
     exec(compile(source, file, "exec", dont_inherit=True), made)  # noqa: S102  # code of the test
     return made
@@ -75,12 +75,9 @@ def test_libraries_are_passed_over(backend: str) -> None:
     """An application's line counts, and the library that it calls is named."""
     with lazyentity.profile() as profile:
         (entity,) = Response(backend, [FIVE]).entities()
-        _run_in(str(LIBRARY), "some_framework.core", "entity.items()", entity=entity)
-        run_in = _line() - 1
+        _run("entity.items()", entity=entity)
     site = _whole_site(profile)
-    assert site.function == "_run_in"
-    assert site.via == "some_framework.core"
-    assert run_in
+    assert (site.function, site.via) == ("_run", "some_framework.core")
 
 
 def test_json(backend: str) -> None:
@@ -95,6 +92,7 @@ def test_json(backend: str) -> None:
 
 
 RECEIVED = "entities", "<listcomp>"
+
 """The functions of the tests' helper that receive entities."""
 
 
@@ -110,8 +108,7 @@ def test_a_library_in_an_event_loop(backend: str) -> None:
     async def read() -> None:
         (entity,) = Response(backend, [FIVE]).entities()
         call_soon = asyncio.get_running_loop().call_soon
-        source = "\ncall_soon(lambda: entity.items())"
-        _run_in(str(LIBRARY), "some_framework.core", source, entity=entity, call_soon=call_soon)
+        _run("\ncall_soon(lambda: entity.items())", entity=entity, call_soon=call_soon)
         await asyncio.sleep(0)
 
     with lazyentity.profile() as profile:
@@ -123,7 +120,7 @@ def test_a_library_in_a_thread(backend: str) -> None:
     """A thread of a framework has no line of the application."""
     with lazyentity.profile() as profile:
         (entity,) = Response(backend, [FIVE]).entities()
-        serialise = _define("def serialise(): entity.items()", entity=entity)["serialise"]
+        serialise = _run("def serialise(): entity.items()", entity=entity)["serialise"]
         thread = threading.Thread(target=serialise)
         thread.start()
         thread.join()
@@ -134,8 +131,7 @@ def test_a_loop_in_c(backend: str) -> None:
     """Such a loop has no frame; the line that started it did not call the framework's code."""
     with lazyentity.profile() as profile:
         (entity,) = Response(backend, [FIVE]).entities()
-        source = "async def serialise(): entity.items()"
-        serialise = _define(source, entity=entity)["serialise"]
+        serialise = _run("async def serialise(): entity.items()", entity=entity)["serialise"]
         with contextlib.suppress(StopIteration):
             serialise().send(None)
     assert _is_earlier(_whole_site(profile))
@@ -143,8 +139,7 @@ def test_a_loop_in_c(backend: str) -> None:
 
 def test_a_middleware_of_the_application(backend: str) -> None:
     """It waits for the framework, and gets no entity; neither does the program around it."""
-    source = "def handle(receive): return receive().items()"
-    handle = _define(source)["handle"]
+    handle = _run("def handle(receive): return receive().items()")["handle"]
 
     def middleware() -> Any:
         return handle(lambda: Response(backend, [FIVE]).entities()[0])
@@ -155,8 +150,7 @@ def test_a_middleware_of_the_application(backend: str) -> None:
 
 
 def test_a_middleware_that_awaits(backend: str) -> None:
-    source = "async def handle(receive): return (await receive()).items()"
-    handle = _define(source)["handle"]
+    handle = _run("async def handle(receive): return (await receive()).items()")["handle"]
 
     async def receive() -> Any:
         await asyncio.sleep(0)
@@ -191,8 +185,8 @@ INSTALLED = str(LIBRARY.with_name("app.py"))
 
 def test_an_application_beside_its_libraries(backend: str) -> None:
     """Its package is that of the line that received for it, which is not the client's."""
-    client = _define("def get(make): return make()", "google.cloud.some_client")
-    framework = _define("def encode(entity): return entity.items()", "some_framework.core")
+    client = _run("def get(make): return make()", "google.cloud.some_client")
+    framework = _run("def encode(entity): return entity.items()")
     source = """
 def read(make):
     return get(make)
@@ -201,7 +195,7 @@ def serve(make):
     return encode(read(make))
 """
     names = {"get": client["get"], "encode": framework["encode"]}
-    application = _define(source, "some_application.main", INSTALLED, **names)
+    application = _run(source, "some_application.main", INSTALLED, **names)
     response = Response(backend, [FIVE])
     make = functools.partial(response._handles[0].read, response._reader)
     with lazyentity.profile() as profile:
@@ -219,20 +213,20 @@ def test_a_script_of_a_library(backend: str) -> None:
     script = str(Path(sysconfig.get_paths()["scripts"], "some_server"))
     with lazyentity.profile() as profile:
         (entity,) = Response(backend, [FIVE]).entities()
-        _run_in(script, "__main__", "entity.items()", entity=entity)
-    assert _whole_site(profile).function == "_run_in"
+        _run("entity.items()", "__main__", script, entity=entity)
+    assert _whole_site(profile).function == "_run"
 
 
 @pytest.mark.parametrize(
     ("module", "function"),
-    [("lazyentity.bench.demo", "<module>"), ("lazyentity.entity", "_run_in")],
+    [("lazyentity.bench.demo", "<module>"), ("lazyentity.entity", "_run")],
 )
 def test_an_application_of_lazyentity(backend: str, module: str, function: str) -> None:
     """The benchmark is one: its lines count, those of the rest do not."""
     importlib.import_module("lazyentity.bench")
     with lazyentity.profile() as profile:
         (entity,) = Response(backend, [FIVE]).entities()
-        _run_in(f"/checkout/{module}.py", module, "entity.items()", entity=entity)
+        _run("entity.items()", module, f"/checkout/{module}.py", entity=entity)
     assert _whole_site(profile).function == function
 
 
@@ -256,7 +250,7 @@ def test_an_application_that_is_installed(backend: str, monkeypatch: pytest.Monk
 def test_code_without_a_file(backend: str) -> None:
     with lazyentity.profile() as profile:
         (entity,) = Response(backend, [FIVE]).entities()
-        _run_in("<stdin>", "__main__", "\n\nentity.items()", entity=entity)
+        _run("\n\nentity.items()", "__main__", "<stdin>", entity=entity)
     assert _whole_site(profile)[:2] == ("<stdin>", 3)
 
 
@@ -275,3 +269,52 @@ def test_sentinels(backend: str) -> None:
     assert (used.use, used.count, used.site.file, used.site.line) == ("used", 3, __file__, line)
     assert (assigned.use, assigned.count) == ("assigned", 1)
     assert leaked is UNDECODED
+
+
+class Names(str, enum.Enum):
+    A = "a"
+
+
+@pytest.mark.parametrize("is_learned", [False, True])
+def test_names_without_a_text(backend: str, is_learned: bool) -> None:
+    """A name of a subclass of str is counted as the string that it is."""
+    if is_learned:
+        learn(backend, FIVE)
+    with lazyentity.profile() as profile:
+        first, second = Response(backend, [FIVE] * 2).entities()
+        assert first[hostile.Name("a")] == 1
+        assert second[Names.A] == 1
+        assert second.get(hostile.Name("b")) == "two"
+    assert ">a<" in profile.html()
+    assert profile.table()
+    (kind,) = profile.report().kinds
+    assert {each.name: each.decoded for each in kind.properties if each.decoded} == {
+        "a": 2,
+        "b": 1,
+    }
+
+
+def test_an_error_of_a_name_without_a_text(backend: str) -> None:
+    raw = wire.encode([GOOD_KEY, GOOD, property_field("name", CUT_OFF)])
+    with lazyentity.profile() as profile:
+        (entity,) = Response(backend, [raw]).entities()
+        for name in ("name", hostile.Name("name")):
+            with pytest.raises(DecodeError, match="property 'name' of the entity"):
+                entity[name]
+    assert profile.report().kinds[0].properties_decoded == 0
+
+
+@pytest.mark.parametrize("sort", hostile.VALUES)
+def test_code_of_a_module_without_a_name(backend: str, sort: str) -> None:
+    """Code can be run with any name of a module, in a file of any name."""
+    with lazyentity.profile() as profile:
+        entities = Response(backend, [FIVE] * 2).entities()
+        source = "value = entities[0]['a']; every = dict(entities[1].items())"
+        module = hostile.VALUES[sort]()
+        run = _run(source, module, "\udcff\x1b[1m.py", entities=entities)
+    assert (run["value"], len(run["every"])) == (1, 5)
+    report = profile.report()
+    assert report.wholes[0].site.function == "<module>"
+    assert json.loads(profile.json())["wholes"]
+    profile.html().encode(errors="backslashreplace")
+    profile.table().encode(errors="backslashreplace")

@@ -1,68 +1,36 @@
-"""The counts of entities, properties and operations, in both backends."""
+"""The counts of entities, properties, operations and uses, in both backends."""
 
 from __future__ import annotations
 
 import copy
 import gc
+import importlib
 import json
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
 import pytest
-from google.cloud.datastore import Entity
+from google.cloud.datastore import Entity, helpers
 from hypothesis import given
 from hypothesis import strategies as st
 
 import lazyentity
-from lazyentity.profiling.collection import Profile
+from lazyentity.plain import plain_copy
 from lazyentity.profiling.counters import EVERY_PROPERTY
-from lazyentity.profiling.counts import Counts
-from lazyentity.profiling.snapshot import Snapshot
-from tests.profiling.receiving import BACKENDS, FIVE, OTHER, Response, learn
+from lazyentity.profiling.counts import (
+    CHANGED,
+    COLUMNS,
+    COMPARED,
+    COPIED,
+    FLAGS,
+    NAMES,
+    WRITTEN,
+    Counts,
+)
+from tests.conftest import IMPLEMENTATIONS
+from tests.profiling.receiving import BACKENDS, FIVE, OTHER, Response, counted, learn, only
 from tests.support.strategies.samples import serialise
-
-NAMES = ("a", "b", "c", "d", "e")
-
-
-@pytest.fixture(params=BACKENDS)
-def backend(request: pytest.FixtureRequest) -> str:
-    name: str = request.param
-    return name
-
-
-def counted(profile: Profile) -> Snapshot:
-    """Return what a stopped profile counted."""
-    assert profile._end is not None
-    assert profile._start is not None
-    return profile._end.since(profile._start)
-
-
-def only(profile: Profile) -> Counts:
-    """Return the counts of the only site."""
-    (counts,) = counted(profile).call_sites.values()
-    return counts
-
-
-@pytest.mark.parametrize("is_learned", [False, True])
-def test_received_and_read(backend: str, is_learned: bool) -> None:
-    if is_learned:
-        learn(backend, FIVE)
-    with lazyentity.profile() as profile:
-        entities = Response(backend, [FIVE] * 4).entities()
-        for entity in entities[:3]:
-            entity["a"], entity["c"], entity["a"]
-        entities[3].get("a")
-        entities[3].pop("b")
-        entities[3].setdefault("e")
-        assert entities[3].get("missing") is None
-    counts = only(profile)
-    assert (counts.entities, counts.size) == (4, 4 * len(FIVE))
-    assert counts.had == Counter(a=4, b=4, c=4, d=4, e=4)
-    assert counts.read == Counter(a=4, b=1, c=3, e=1)
-    assert not counts.whole
-    assert not counted(profile).wholes
-
 
 WHOLES: dict[str, Callable[[Any], object]] = {
     "items()": lambda entity: entity.items(),
@@ -211,6 +179,8 @@ OPERATIONS: dict[str, Callable[[Any, str], object]] = {
     "get": lambda entity, name: entity.get(name),
     "item": lambda entity, name: entity[name] if name in entity else None,  # noqa: SIM401
     "pop": lambda entity, name: entity.pop(name, None),
+    "setdefault": lambda entity, name: entity.setdefault(name, 7),
+    "another": lambda entity, name: entity.get("missing"),
     "set": lambda entity, name: entity.__setitem__(name, 7),
     "items": lambda entity, name: entity.items(),
     "dict": lambda entity, name: dict(entity),
@@ -219,17 +189,22 @@ OPERATIONS: dict[str, Callable[[Any, str], object]] = {
 }
 
 STEPS = st.lists(
-    st.tuples(st.sampled_from(sorted(OPERATIONS)), st.integers(0, 1), st.sampled_from(NAMES)),
+    st.tuples(st.sampled_from(sorted(OPERATIONS)), st.integers(0, 1), st.sampled_from("abcde")),
     max_size=12,
 )
 
 
-@given(STEPS)
-def test_against_the_entities_themselves(steps: list[tuple[str, int, str]]) -> None:
+@given(STEPS, st.booleans())
+def test_against_the_entities_themselves(
+    steps: list[tuple[str, int, str]], is_learned: bool
+) -> None:
     """Both backends count the decodings that the entities show, whatever is done in which order."""
     results = []
+    operations = {operation for operation, _, _ in steps}
     for backend in BACKENDS:
-        expected = dict.fromkeys((*NAMES, "z"), 0)
+        if is_learned:
+            learn(backend, FIVE, OTHER)
+        expected = dict.fromkeys("abcdez", 0)
         with lazyentity.profile() as profile:
             entities = Response(backend, [FIVE, OTHER]).entities()
             for operation, which, name in steps:
@@ -239,11 +214,122 @@ def test_against_the_entities_themselves(steps: list[tuple[str, int, str]]) -> N
                 gone = before - set(entity._undecoded())
                 for each in gone - ({name} if operation == "set" else set()):
                     expected[each] += 1
-        (counts,) = counted(profile).call_sites.values()
-        assert counts.had.keys() == expected.keys()
+        counts = only(profile)
+        assert (counts.entities, counts.size) == (2, len(FIVE) + len(OTHER))
+        assert counts.had == Counter(a=2, b=1, c=1, d=1, e=1, z=1)
         assert counts.decoded_by_name == Counter(expected)
+        assert not counts.whole or "items" in operations
         lines = counted(profile).wholes.items()
         names = counts.had, counts.read, counts.whole
         results.append((names, sorted((key[1], line.properties) for key, line in lines)))
     # Which property is the last one, is the backend's choice.
-    assert results[0] == results[-1] or "popitem" in [operation for operation, _, _ in steps]
+    assert results[0] == results[-1] or "popitem" in operations
+
+
+def _raises(read: Callable[[], object]) -> None:
+    with pytest.raises(KeyError):
+        read()
+
+
+def _assign(entity: Any) -> None:
+    entity["a"] = 2
+
+
+def _assign_all(entity: Any) -> None:
+    entity |= {"a": 2}
+
+
+def _delete(entity: Any) -> None:
+    del entity["a"]
+
+
+USES: dict[str, tuple[str, Callable[[Any], object]]] = {
+    "in": (NAMES, lambda entity: "a" in entity),
+    "bool()": (NAMES, bool),
+    "len()": (NAMES, len),
+    "iter()": (NAMES, list),
+    "reversed()": (NAMES, lambda entity: list(reversed(entity))),
+    "keys()": (NAMES, lambda entity: entity.keys()),
+    "get() of another": (NAMES, lambda entity: entity.get("other")),
+    "[] of another": (NAMES, lambda entity: _raises(lambda: entity["other"])),
+    "decoded()": (NAMES, lazyentity.decoded),
+    "[] =": (CHANGED, _assign),
+    "|=": (CHANGED, _assign_all),
+    "del": (CHANGED, _delete),
+    "update()": (CHANGED, lambda entity: entity.update(a=2)),
+    "setdefault()": (CHANGED, lambda entity: entity.setdefault("other", 2)),
+    "pop()": (CHANGED, lambda entity: entity.pop("other", None)),
+    "popitem()": (CHANGED, lambda entity: entity.popitem()),
+    "clear()": (CHANGED, lambda entity: entity.clear()),
+    "raw()": (WRITTEN, lazyentity.raw),
+    "detach()": (COPIED, lambda entity: lazyentity.detach([entity])),
+    "==": (COMPARED, lambda entity: entity == Entity()),
+    "!=": (COMPARED, lambda entity: entity != Entity()),
+    "in a list": (COMPARED, lambda entity: [Entity()].count(entity)),
+    "exclude_from_indexes": (FLAGS, lambda entity: entity.exclude_from_indexes),
+    "_meanings": (FLAGS, lambda entity: entity._meanings),
+    "vars()": (FLAGS, vars),
+}
+
+
+@pytest.mark.parametrize("name", USES)
+def test_uses(backend: str, name: str) -> None:
+    use, operate = USES[name]
+    with lazyentity.profile() as profile:
+        (entity,) = Response(backend, [FIVE]).entities()
+        operate(entity)
+    assert use in only(profile).uses
+    # Afterwards, nothing is noted.
+    (entity,) = Response(backend, [FIVE]).entities()
+    operate(entity)
+
+
+def test_a_write_by_the_client(backend: str) -> None:
+    lazyentity.patch("datastore", strict=True)
+    try:
+        with lazyentity.profile() as profile:
+            (entity,) = Response(backend, [FIVE]).entities()
+            helpers.entity_to_protobuf(entity)
+    finally:
+        lazyentity.unpatch()
+    assert WRITTEN in only(profile).uses
+
+
+def test_no_uses(backend: str) -> None:
+    """The key is at hand without the properties, and reads are counted by name."""
+    with lazyentity.profile() as profile:
+        (entity,) = Response(backend, [FIVE]).entities()
+        assert entity.key.id == entity.id
+        assert entity.kind == entity.key.kind
+        entity["a"], entity.get("b")
+    assert only(profile).uses == frozenset()
+
+
+def test_columns_are_reads(backend: str) -> None:
+    """A column counts as reading its property."""
+    append = importlib.import_module(f"lazyentity.{backend}.backend").append_columns
+    made: list[list[Any]] = [[], [], []]
+    with lazyentity.profile() as profile:
+        entities = Response(backend, [FIVE] * 3).entities()
+        append(entities, ("a", "c", "other"), made, plain_copy, vars)
+    assert made == [[1] * 3, [3.0] * 3, [None] * 3]
+    counts = only(profile)
+    assert counts.read == Counter(a=3, c=3)
+    assert counts.uses == {COLUMNS}
+
+
+def test_the_class_of_an_entity(backend: str) -> None:
+    """Code that asks for the very class, as ``copyreg`` does, sees no profile."""
+    with lazyentity.profile():
+        (entity,) = Response(backend, [FIVE]).entities()
+        assert type(entity) is IMPLEMENTATIONS[backend]
+        with pytest.raises(TypeError, match="unhashable type: 'LazyEntity'"):
+            hash(entity)
+
+
+def test_methods_that_an_application_sets(backend: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Entity, "__len__", lambda _: 42, raising=False)
+    monkeypatch.setattr(Entity, "__missing__", lambda _, name: f"no {name}", raising=False)
+    with lazyentity.profile():
+        (entity,) = Response(backend, [FIVE]).entities()
+        assert (len(entity), entity["other"]) == (42, "no other")

@@ -1,4 +1,4 @@
-"""Profiles under threads and after a fork."""
+"""Profiles in threads, after a fork, and of whole processes: ``LAZYENTITY_PROFILE``."""
 
 from __future__ import annotations
 
@@ -6,11 +6,14 @@ import contextlib
 import gc
 import importlib
 import itertools
+import json
 import os
+import signal
 import sys
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,15 +23,14 @@ from lazyentity.profiling import callsites, observer
 from lazyentity.profiling.callsites import CallSite
 from lazyentity.profiling.collection import Profile
 from lazyentity.pure.shapes import Shape
-from tests.profiling.receiving import BACKENDS, FIVE, OTHER, Response, learn
-from tests.profiling.test_counting import only
+from tests.profiling.receiving import FIVE, OTHER, Response, learn, only
 from tests.support.concurrency import together
+from tests.support.forks import run
 
 THREADS, ROUNDS = 8, 60
 
 
 @pytest.mark.usefixtures("frequent_switches")
-@pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("is_learned", [False, True])
 def test_no_count_is_lost_between_threads(backend: str, is_learned: bool) -> None:
     if is_learned:
@@ -51,7 +53,6 @@ def test_no_count_is_lost_between_threads(backend: str, is_learned: bool) -> Non
 
 
 @pytest.mark.usefixtures("frequent_switches")
-@pytest.mark.parametrize("backend", BACKENDS)
 def test_profiles_begin_and_end_in_threads(backend: str) -> None:
     """Meanwhile reads go on, and at the end nothing is counted any more."""
 
@@ -98,7 +99,6 @@ def in_collections(work: Callable[[int], object], threshold: int = 1) -> Iterato
 
 @pytest.mark.usefixtures("only_new_objects")
 @pytest.mark.parametrize("eager", [False, True])
-@pytest.mark.parametrize("backend", BACKENDS)
 def test_a_profile_ends_while_entities_arrive(backend: str, eager: bool) -> None:
     """At any moment, as another thread can end it."""
     learn(backend, FIVE)
@@ -121,7 +121,6 @@ def test_a_profile_ends_while_entities_arrive(backend: str, eager: bool) -> None
         assert observer.data is None
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
 def test_a_report_while_entities_arrive(backend: str) -> None:
     """Other threads add sites, kinds and names meanwhile."""
 
@@ -160,7 +159,6 @@ def _standing() -> dict[str, Any]:
     return standing
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
 def test_only_the_class_of_entities_changes(backend: str) -> None:
     """It has methods that note uses while a profile runs, and those of before afterwards."""
     before = _standing()
@@ -173,7 +171,6 @@ def test_only_the_class_of_entities_changes(backend: str) -> None:
     assert _standing() == before
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("stops", [False, True])
 def test_a_forked_child_counts_for_itself(backend: str, stops: bool) -> None:
     """The counts of its parent, those of an outer profile too, are not its own."""
@@ -220,3 +217,148 @@ def test_a_profile_is_used_once() -> None:
         profile.stop()
     assert observer.data is None
     assert "lazyentity.profiling.collection" in sys.modules
+
+
+PROGRAM = """
+import os
+import sys
+import lazyentity
+assert "google.cloud.datastore" not in sys.modules
+from google.cloud import datastore
+from lazyentity._backend import EntityBytes, ReadRpc
+from lazyentity.readers import LAZY
+entity = datastore.Entity(datastore.Key("Kind", 1, project="p"))
+entity.update(dict.fromkeys("abcde", 1))
+raw = lazyentity.raw(entity)
+def read(count):
+    rpc = ReadRpc()
+    for _ in range(count):
+        handle = EntityBytes.__new__(EntityBytes)
+        handle._receive(raw, rpc)
+        handle.read(LAZY)["a"]
+read(3)
+if "fork" in sys.argv:
+    child = os.fork()
+    if child == 0:
+        read(2)
+        sys.exit()
+    idle = os.fork()
+    if idle == 0:
+        sys.exit()
+    os.waitpid(child, 0)
+    os.waitpid(idle, 0)
+if "multiprocessing" in sys.argv:
+    import multiprocessing
+    context = multiprocessing.get_context("fork")
+    child = context.Process(target=read, args=(2,))
+    child.start()
+    child.join()
+    with context.Pool(1) as pool:
+        # At the end of the block it is terminated.
+        pool.apply(read, (4,))
+if "terminate" in sys.argv:
+    import signal
+    os.kill(os.getpid(), signal.SIGTERM)
+"""
+
+
+def _profile(value: str, *arguments: str, status: int = 0) -> tuple[str, str]:
+    finished = run("-c", PROGRAM, *arguments, LAZYENTITY_PROFILE=value)
+    assert finished.returncode == status, finished.stderr
+    return finished.stdout, finished.stderr
+
+
+def _entities(folder: Path) -> dict[str, int]:
+    """Return how many entities each file in a folder counts."""
+    return {
+        path.name: sum(kind["entities"] for kind in json.loads(path.read_text())["kinds"])
+        for path in folder.iterdir()
+    }
+
+
+def test_tables_on_the_standard_error_output() -> None:
+    output, errors = _profile("1")
+    assert output == ""
+    assert "3 entities, 3 of 15 properties decoded" in errors
+    assert "Received, by kind" in errors
+
+
+def test_a_program_that_does_not_import_the_client() -> None:
+    finished = run("-c", "import lazyentity.auto", LAZYENTITY_PROFILE="1")
+    assert finished.returncode == 0
+    assert "no entities were received" in finished.stderr
+    assert "Warning" not in finished.stderr
+
+
+def test_off() -> None:
+    assert _profile("off") == ("", "")
+
+
+def test_files_of_all_processes(tmp_path: Path) -> None:
+    """A child that received something has a file of its own."""
+    path = tmp_path / "profile.json"
+    assert _profile(str(path), "fork") == ("", "")
+    entities = _entities(tmp_path)
+    assert entities.pop("profile.json") == 3
+    assert list(entities.values()) == [2]
+
+
+def test_children_of_multiprocessing(tmp_path: Path) -> None:
+    """They end without the functions of ``atexit``, and those of a pool by a signal."""
+    assert _profile(str(tmp_path / "profile.json"), "multiprocessing") == ("", "")
+    entities = _entities(tmp_path)
+    assert entities.pop("profile.json") == 3
+    assert sorted(entities.values()) == [2, 4]
+
+
+def test_termination(tmp_path: Path) -> None:
+    """The report is written, and the process ends by the signal."""
+    status = -signal.SIGTERM
+    assert _profile(str(tmp_path / "profile.json"), "terminate", status=status) == ("", "")
+    assert _entities(tmp_path) == {"profile.json": 3}
+
+
+@pytest.mark.parametrize("suffix", ["json", "html"])
+def test_a_source_whose_name_is_no_text(suffix: str, tmp_path: Path) -> None:
+    """Names of files are bytes, of which some are no UTF-8."""
+    path = tmp_path / f"profile.{suffix}"
+    program = f"exec(compile({PROGRAM!r}, '/application/\\udcff.py', 'exec'))"
+    finished = run("-c", program, LAZYENTITY_PROFILE=str(path))
+    assert (finished.returncode, finished.stderr) == (0, "")
+    assert "\\udcff.py" in path.read_text("utf-8")
+
+
+def test_a_page(tmp_path: Path) -> None:
+    path = tmp_path / "profile.html"
+    assert _profile(str(path)) == ("", "")
+    assert path.read_text().startswith("<!DOCTYPE html>")
+
+
+def test_a_name_that_is_no_file() -> None:
+    _, errors = _profile("yes please")
+    assert "is neither 1 nor a path that ends in .json or .html" in errors
+    assert "3 entities" in errors
+
+
+def test_a_folder_that_is_missing(tmp_path: Path) -> None:
+    """It is said at the start, and at the end the report is not lost."""
+    _, errors = _profile(str(tmp_path / "missing" / "profile.json"))
+    assert "there is no folder" in errors
+    assert "cannot be written" in errors
+    assert "3 entities" in errors
+
+
+def test_commands_of_lazyentity(tmp_path: Path) -> None:
+    """They leave the report of a program as it is, and are not the first process of one."""
+    path = tmp_path / "profile.json"
+    path.write_text("of a program")
+    finished = run(
+        "-c",
+        "import os, sys; from lazyentity.cli import dispatch\n"
+        "try: dispatch.main(['--version'])\n"
+        "finally: print('LAZYENTITY_PROFILE_PROCESS' in os.environ)",
+        LAZYENTITY_PROFILE=str(path),
+    )
+    assert finished.returncode == 0, finished.stderr
+    assert finished.stdout.splitlines()[1:] == ["False"]
+    assert path.read_text() == "of a program"
