@@ -9,6 +9,7 @@ import os
 import sys
 from types import ModuleType
 from typing import Any
+from unittest import mock
 
 import pytest
 
@@ -36,29 +37,25 @@ def raising(error: BaseException) -> Any:
     return main
 
 
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (["--version"], f"lazyentity {__version__}\n"),
+        *((["--help"], f"  {name} ") for name in COMMANDS),
+        *(([name, "--help"], f"python -m lazyentity {name}") for name in COMMANDS),
+    ],
+)
+def test_version_and_help(
+    arguments: list[str], text: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit, match=r"^0$"):
+        dispatch.main(arguments)
+    assert text in capsys.readouterr().out
+
+
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_command_has_a_main(name: str) -> None:
     assert callable(importlib.import_module(COMMANDS[name].module).main)
-
-
-@pytest.mark.parametrize("name", COMMANDS)
-def test_every_command_is_in_the_help(name: str, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit, match=r"^0$"):
-        dispatch.main(["--help"])
-    assert f"  {name} " in capsys.readouterr().out
-
-
-@pytest.mark.parametrize("name", COMMANDS)
-def test_every_command_has_a_help(name: str, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit, match=r"^0$"):
-        dispatch.main([name, "--help"])
-    assert f"python -m lazyentity {name}" in capsys.readouterr().out
-
-
-def test_version(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit, match=r"^0$"):
-        dispatch.main(["--version"])
-    assert capsys.readouterr().out == f"lazyentity {__version__}\n"
 
 
 def test_no_command(capsys: pytest.CaptureFixture[str]) -> None:
@@ -94,16 +91,23 @@ def test_arguments_and_status(command: ModuleType, status: int | None) -> None:
     assert given == [["--help", "-x", "--"], "python -m lazyentity made"]
 
 
-def test_failure(command: ModuleType, capsys: pytest.CaptureFixture[str]) -> None:
-    vars(command)["main"] = raising(Failure("it is so; do this", status=7))
-    assert dispatch.main(["made"]) == 7
-    assert capsys.readouterr().err == "python -m lazyentity made: it is so; do this\n"
-
-
-def test_interruption(command: ModuleType, capsys: pytest.CaptureFixture[str]) -> None:
-    vars(command)["main"] = raising(KeyboardInterrupt())
-    assert dispatch.main(["made"]) == 130
-    assert capsys.readouterr().err == "python -m lazyentity made: interrupted\n"
+@pytest.mark.parametrize(
+    ("error", "status", "sentence"),
+    [
+        (Failure("it is so; do this", status=7), 7, "it is so; do this"),
+        (KeyboardInterrupt(), 130, "interrupted"),
+    ],
+)
+def test_failures(
+    error: BaseException,
+    status: int,
+    sentence: str,
+    command: ModuleType,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    vars(command)["main"] = raising(error)
+    assert dispatch.main(["made"]) == status
+    assert capsys.readouterr().err == f"python -m lazyentity made: {sentence}\n"
 
 
 def test_other_errors_keep_their_traceback(command: ModuleType) -> None:
@@ -113,19 +117,30 @@ def test_other_errors_keep_their_traceback(command: ModuleType) -> None:
         dispatch.main(["made"])
 
 
-@pytest.mark.parametrize("missing", ["click", "google.missing"])
+def _needing_an_extra() -> ImportError:
+    """Return the error of a package of ours, which the user of a command should not read."""
+    error = ImportError("install it")
+    error.__cause__ = ModuleNotFoundError(name="zstandard")
+    return error
+
+
+@pytest.mark.parametrize(
+    ("error", "missing"),
+    [
+        (ModuleNotFoundError(name="click"), "click"),
+        (ModuleNotFoundError(name="google.missing"), "google.missing"),
+        (_needing_an_extra(), "zstandard"),
+    ],
+)
 def test_a_missing_requirement(
+    error: ImportError,
     missing: str,
     command: ModuleType,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     """One sentence names the extra."""
-
-    def import_module(_: str) -> ModuleType:
-        raise ModuleNotFoundError(name=missing)
-
-    monkeypatch.setattr(importlib, "import_module", import_module)
+    monkeypatch.setattr(importlib, "import_module", mock.Mock(side_effect=error))
     assert dispatch.main(["made"]) == 2
     assert capsys.readouterr().err == (
         f"python -m lazyentity made: the module {missing} is not installed; install what this "
@@ -133,26 +148,11 @@ def test_a_missing_requirement(
     )
 
 
-def test_a_package_that_needs_an_extra(
-    command: ModuleType, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """It raises an error of its own, which is not what the user of a command should read."""
-
-    def import_module(_: str) -> ModuleType:
-        raise ImportError("install it") from ModuleNotFoundError(name="zstandard")
-
-    monkeypatch.setattr(importlib, "import_module", import_module)
-    assert dispatch.main(["made"]) == 2
-    assert "the module zstandard is not installed" in capsys.readouterr().err
-
-
 def test_a_broken_package_is_an_error(command: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
     """Installing it again does not help."""
-
-    def import_module(_: str) -> ModuleType:
-        raise ImportError("undefined symbol")
-
-    monkeypatch.setattr(importlib, "import_module", import_module)
+    monkeypatch.setattr(
+        importlib, "import_module", mock.Mock(side_effect=ImportError("undefined symbol"))
+    )
     with pytest.raises(ImportError, match="undefined symbol"):
         dispatch.main(["made"])
 

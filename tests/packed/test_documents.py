@@ -1,4 +1,4 @@
-"""The values that a document may have, and the errors that name all others."""
+"""The values that a document may have, changes of these meanwhile, and the errors of all others."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import datetime
 import decimal
 import enum
 import uuid
+from collections.abc import Callable
 from typing import Any
 
 import orjson
@@ -15,14 +16,16 @@ from google.api_core.datetime_helpers import DatetimeWithNanoseconds
 from google.cloud.datastore import Entity, Key
 from google.cloud.datastore.helpers import GeoPoint
 
-from lazyentity._backend import is_json as chosen_is_json
+from lazyentity._backend import is_json
 from lazyentity._jsontypes import MAX_CONTAINERS
-from lazyentity.packed import UnpackError, pack, unpack
-from lazyentity.pure.jsontypes import is_json
+from lazyentity.packed import UnpackError, documents, pack, unpack
+from lazyentity.pure.jsontypes import is_json as pure_is_json
 from tests.support import hostile
+from tests.support.changing import acting, meanwhile, rebuild
 from tests.support.snapshots import Raised, outcome
 
 UTC = datetime.timezone.utc
+
 _FRACTION = datetime.timezone(datetime.timedelta(microseconds=1))
 
 
@@ -49,9 +52,12 @@ def nested_sets(depth: int) -> frozenset[Any]:
 
 
 CYCLE: list[Any] = []
+
 CYCLE.append(CYCLE)
+
 # Each level twice: to follow every path would take for ever.
 BRANCHES: list[Any] = []
+
 BRANCHES.extend((BRANCHES, BRANCHES))
 
 
@@ -132,7 +138,7 @@ def test_depth() -> None:
 @pytest.mark.parametrize("value", [value for value, _ in REFUSED.values()], ids=REFUSED.keys())
 def test_is_json_of_both_backends(value: Any) -> None:
     """Both backends find the same values that JSON lacks."""
-    assert chosen_is_json(value) is is_json(value)
+    assert is_json(value) is pure_is_json(value)
 
 
 def test_timestamps_of_the_client() -> None:
@@ -200,3 +206,100 @@ def test_the_error_of_a_value_without_a_text(sort: str) -> None:
         pack({"a": value})
     with pytest.raises(TypeError, match=r"value\[.*\] cannot be packed: it is under a key of type"):
         pack({value: 1})
+
+
+_STAYING = {f"stay{number}": number for number in range(30)}
+
+AT = datetime.datetime(2024, 1, 2, tzinfo=datetime.timezone.utc)
+
+
+def _dicts(kind: type) -> tuple[Any, dict[str, Any]]:
+    container: Any = kind()
+    at = acting(lambda: rebuild(container, "old0", "old1", "old2"))
+    container.update({"old0": 0, "old1": 1, "old2": 2, "at": at, **_STAYING})
+    return container, {**container, "at": AT}
+
+
+def _lists() -> tuple[Any, list[Any]]:
+    container: list[Any] = []
+    container += [0, 1, acting(lambda: container.__delitem__(slice(2))), *range(3, 9)]
+    return container, [0, 1, AT, *range(3, 9)]
+
+
+def _sets() -> tuple[Any, set[Any]]:
+    container: set[Any] = set()
+    # Equal datetimes have to have equal offsets, which a set asks for before anything is packed.
+    container |= {acting(lambda: container.add(len(container))), *range(9)}
+    return container, {AT, *range(9)}
+
+
+def _growing() -> tuple[Any, dict[str, Any]]:
+    container: dict[str, Any] = {}
+    container.update({"at": acting(lambda: container.update({"$": 1, "more": 2})), **_STAYING})
+    return container, {**container, "at": AT}
+
+
+@pytest.mark.parametrize(
+    "made",
+    [lambda: _dicts(dict), lambda: _dicts(Entity), _lists, _sets, _growing],
+    ids=["dict", "entity", "list", "set", "growing"],
+)
+def test_a_zone_changes_its_container(made: Callable[[], tuple[Any, Any]]) -> None:
+    """The document is the one that was given: nothing is lost, and nothing half of it."""
+    container, before = made()
+    assert unpack(pack(container)) == before
+    container, before = made()
+    assert unpack(pack([{"inside": container}])) == [{"inside": before}]
+
+
+def _changed_after_the_look(value: Any, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """Return a document that gets a value once it was found to be JSON, as a thread may do it."""
+    document: dict[str, Any] = {"a": 1}
+    look = is_json
+
+    def look_and_change(given: Any) -> bool:
+        is_plain = look(given)
+        document["late"] = value
+        return is_plain
+
+    monkeypatch.setattr(documents, "is_json", look_and_change)
+    return document
+
+
+@pytest.mark.parametrize("value", [AT, {1, 2}, b"bytes"], ids=lambda value: type(value).__name__)
+def test_a_value_comes_after_the_look(value: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is tagged all the same."""
+    document = _changed_after_the_look(value, monkeypatch)
+    assert unpack(pack(document)) == {"a": 1, "late": value}
+
+
+def test_an_entity_comes_after_the_look(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its key would be lost, and so it is refused."""
+    document = _changed_after_the_look(Entity(Key("K", 1, project="p")), monkeypatch)
+    with pytest.raises(TypeError, match="an entity with a key"):
+        pack(document)
+
+
+@pytest.mark.parametrize("is_pure", [False, True], ids=["chosen", "pure"])
+@pytest.mark.parametrize("tags", [{}, {"at": AT}], ids=["plain", "tagged"])
+@pytest.mark.usefixtures("frequent_switches")
+def test_another_thread_changes_a_document(
+    tags: dict[str, Any], is_pure: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each packed document has all keys that nobody took out."""
+    if is_pure:
+        monkeypatch.setattr(documents, "is_json", pure_is_json)
+    document: dict[str, Any] = {"moving": [], **_STAYING, **tags}
+
+    def change(turn: int) -> None:
+        moving = document.pop("moving")
+        moving.append(turn)
+        document["moving"] = moving[-40:]
+
+    def act() -> None:
+        for packed in [pack([document, document]) for _ in range(1_000)]:
+            for unpacked in unpack(packed):
+                unpacked.pop("moving", None)
+                assert unpacked == {**_STAYING, **tags}
+
+    meanwhile(change, act)

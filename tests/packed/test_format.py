@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import datetime
 import inspect
 import random
 import struct
 import sys
-import threading
 import zlib
 from typing import Any
 
@@ -20,15 +20,54 @@ from hypothesis import strategies as st
 
 import lazyentity
 from lazyentity._backend import is_json as chosen_is_json
+from lazyentity._jsontypes import RESERVED
 from lazyentity.packed import UnpackError, is_packed, pack, unpack
 from lazyentity.packed import format as stored_format
 from lazyentity.pure.jsontypes import is_json
 from tests.fuzz.mutation import blindly
-from tests.packed.strategies import DOCUMENTS
+from tests.support.concurrency import together
 from tests.support.snapshots import Raised, outcome, snapshot
 from tests.support.strategies.samples import plain_properties, serialise
 
+# The key that tags have is drawn often.
+KEYS = st.text(max_size=6) | st.just(RESERVED)
+
+JSON_SCALARS: st.SearchStrategy[Any] = (
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**63), 2**64 - 1)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(max_size=12)
+)
+
+_AWARE = st.datetimes(
+    timezones=st.integers(-23 * 3600, 23 * 3600).map(
+        lambda seconds: datetime.timezone(datetime.timedelta(seconds=seconds))
+    )
+)
+
+_HASHABLE = JSON_SCALARS | _AWARE | st.binary(max_size=8)
+
+_TAGGED_SCALARS: st.SearchStrategy[Any] = (
+    _AWARE
+    | st.binary(max_size=20)
+    | st.sets(_HASHABLE, max_size=3)
+    | st.frozensets(_HASHABLE | st.frozensets(st.integers(0, 9), max_size=2), max_size=3)
+)
+
+
+def _nested(leaves: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    return st.recursive(
+        leaves,
+        lambda inner: st.lists(inner, max_size=4) | st.dictionaries(KEYS, inner, max_size=4),
+        max_leaves=12,
+    )
+
+
+DOCUMENTS = _nested(JSON_SCALARS | _TAGGED_SCALARS)
+
 LARGE = {"rows": [{"number": number, "text": f"row {number}"} for number in range(200)]}
+
 COMPRESSED = pack(LARGE)
 
 
@@ -240,19 +279,10 @@ def test_other_stored_types(stored: Any) -> None:
 def test_threads() -> None:
     """Threads that pack and unpack at the same time do not meet."""
     made = pack(LARGE)
-    failures: list[BaseException] = []
 
-    def work() -> None:
-        try:
-            for _ in range(50):
-                assert pack(LARGE) == made
-                assert unpack(made) == LARGE
-        except BaseException as error:  # noqa: BLE001  # raised by the test below
-            failures.append(error)
+    def work(_: int) -> None:
+        for _ in range(50):
+            assert pack(LARGE) == made
+            assert unpack(made) == LARGE
 
-    threads = [threading.Thread(target=work) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert failures == []
+    together(4, work)

@@ -1,17 +1,23 @@
-"""``python -m lazyentity pack``: servers that are away for a while, or take small transactions."""
+"""``python -m lazyentity pack``: servers that are away or take small transactions; JSON."""
 
 from __future__ import annotations
 
+import json
+import zlib
 from collections.abc import Iterator
+from typing import Any
 
 import grpc
 import pytest
 from click.testing import CliRunner, Result
 from google.cloud import datastore
 from google.cloud.environment_vars import GCD_HOST
+from hypothesis import given
+from hypothesis import strategies as st
 
-from lazyentity.packed import is_packed, migration
+from lazyentity.packed import UnpackError, is_packed, migration, pack, unpack
 from lazyentity.packed.command import main
+from lazyentity.packed.jsonbytes import document_of_json
 from lazyentity.packed.migration import Migration, Report
 from tests.bulk.services import Call, RecordingService, Served, connected, refusal, served
 from tests.support.clients import PROJECT
@@ -69,12 +75,11 @@ def test_unavailability(client: datastore.Client, service: RecordingService, met
 def test_a_commit_whose_answer_is_lost(client: datastore.Client, service: RecordingService) -> None:
     """The entities were written, and are counted as that."""
     put(client, 2)
-    left = [None]
+    left = [refusal(UNAVAILABLE)]
 
     def lost(response: bytes) -> bytes:
         if left:
-            left.pop()
-            raise refusal(UNAVAILABLE)
+            raise left.pop()
         return response
 
     service.forget()
@@ -146,3 +151,82 @@ def test_a_cursor_of_another_server(running: Served) -> None:
     outcome = run("Order", "result", "--start-cursor", "bm9uc2Vuc2U=")
     assert outcome.exit_code == 1
     assert "stopped at an error: 400" in outcome.output
+
+
+JSON_DOCUMENTS: list[Any] = [
+    {"lines": [{"price": 2.5, "sku": "ä"}]},
+    [],
+    {},
+    "text",
+    80,
+    -1.5,
+    True,
+    None,
+    {"$": 1},
+]
+
+REFUSED = [b"", b"\x80\x04", b"x", b"[1", b"nul", zlib.compress(b"[1"), zlib.compress(b"[1]")[:-1]]
+
+
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
+        lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    )
+)
+def test_any_document(document: Any) -> None:
+    """As the property reads it: numbers of any size, too, which a packed document cannot have."""
+    for separators in (None, (",", ":")):
+        stored = json.dumps(document, separators=separators).encode("ascii")
+        assert document_of_json(stored) == document
+        for level in (-1, 0, 1, 9):
+            assert document_of_json(zlib.compress(stored, level)) == document
+
+
+@pytest.mark.parametrize("stored", REFUSED)
+def test_other_bytes(stored: bytes) -> None:
+    with pytest.raises(UnpackError, match="they are no JSON either"):
+        document_of_json(stored)
+
+
+def test_sizes() -> None:
+    """A small stream of zlib can be much JSON; no more than that is decompressed."""
+    stored = json.dumps("x" * 1_000).encode()
+    for form in (stored, zlib.compress(stored)):
+        assert document_of_json(form, max_size=1_002) == "x" * 1_000
+        with pytest.raises(UnpackError, match="more than 1,001 bytes"):
+            document_of_json(form, max_size=1_001)
+
+
+def test_migration_of_json(running: Served) -> None:
+    """Bytes are packed, and the meaning of compressed ones goes; what is no JSON stays."""
+    with connected(running) as client:
+        for number, document in enumerate(JSON_DOCUMENTS):
+            text = json.dumps(document).encode()
+            for name, stored in (("plain", text), ("compressed", zlib.compress(text))):
+                entity = datastore.Entity(client.key("Order", f"{name} {number}"))
+                entity["result"] = stored
+                if name == "compressed":
+                    entity._meanings["result"] = (22, stored)
+                client.put(entity)
+        for number, stored in enumerate([*REFUSED, b"NaN", b"[123456789012345678901]"]):
+            entity = datastore.Entity(client.key("Order", f"refused {number}"))
+            entity["result"] = stored
+            client.put(entity)
+        report = migrate(client)
+        assert report.packed == 2 * len(JSON_DOCUMENTS)
+        assert {reason: left.count for reason, left in report.left.items()} == {
+            "bytes of another format": len(REFUSED),
+            "cannot be packed": 2,
+        }
+        for entity in client.query(kind="Order").fetch():
+            name, _, number = entity.key.name.partition(" ")
+            assert is_packed(entity["result"]) == (name != "refused")
+            if name != "refused":
+                assert unpack(entity["result"]) == JSON_DOCUMENTS[int(number)]
+                assert entity._meanings == {}
+
+
+def test_packed_documents_are_no_json() -> None:
+    with pytest.raises(UnpackError):
+        document_of_json(pack({"a": 1}))
