@@ -178,7 +178,6 @@ def test_other_threads() -> None:
 
 # Without cancelling, the process goes on for a minute.
 _SECONDS = 30
-
 _STATUS = 128 + signal.SIGINT
 _PROGRAM = """
 import signal, sys

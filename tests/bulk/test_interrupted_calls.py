@@ -29,7 +29,6 @@ pytestmark = [
 Client = datastore.Client
 _KIND = "Item"
 
-
 _kept: list[Any] = []
 """The connections that were interrupted.
 

@@ -33,7 +33,6 @@ Client = datastore.Client
 Entity = datastore.Entity
 Key = datastore.Key
 _KIND = "Item"
-
 _PROJECT = "p"
 
 

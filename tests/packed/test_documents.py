@@ -25,7 +25,6 @@ from tests.support.changing import acting, meanwhile, rebuild
 from tests.support.snapshots import Raised, outcome
 
 UTC = datetime.timezone.utc
-
 _FRACTION = datetime.timezone(datetime.timedelta(microseconds=1))
 
 

@@ -31,7 +31,6 @@ from tests.support.strategies.samples import plain_properties, serialise
 
 # The key that tags have is drawn often.
 KEYS = st.text(max_size=6) | st.just(RESERVED)
-
 JSON_SCALARS: st.SearchStrategy[Any] = (
     st.none()
     | st.booleans()
@@ -39,15 +38,12 @@ JSON_SCALARS: st.SearchStrategy[Any] = (
     | st.floats(allow_nan=False, allow_infinity=False)
     | st.text(max_size=12)
 )
-
 _AWARE = st.datetimes(
     timezones=st.integers(-23 * 3600, 23 * 3600).map(
         lambda seconds: datetime.timezone(datetime.timedelta(seconds=seconds))
     )
 )
-
 _HASHABLE = JSON_SCALARS | _AWARE | st.binary(max_size=8)
-
 _TAGGED_SCALARS: st.SearchStrategy[Any] = (
     _AWARE
     | st.binary(max_size=20)
@@ -67,7 +63,6 @@ def _nested(leaves: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
 DOCUMENTS = _nested(JSON_SCALARS | _TAGGED_SCALARS)
 
 LARGE = {"rows": [{"number": number, "text": f"row {number}"} for number in range(200)]}
-
 COMPRESSED = pack(LARGE)
 
 

@@ -164,7 +164,6 @@ JSON_DOCUMENTS: list[Any] = [
     None,
     {"$": 1},
 ]
-
 REFUSED = [b"", b"\x80\x04", b"x", b"[1", b"nul", zlib.compress(b"[1"), zlib.compress(b"[1]")[:-1]]
 
 

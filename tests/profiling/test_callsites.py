@@ -92,7 +92,6 @@ def test_json(backend: str) -> None:
 
 
 RECEIVED = "entities", "<listcomp>"
-
 """The functions of the tests' helper that receive entities."""
 
 

@@ -213,7 +213,6 @@ def test_without_the_api(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 SITE = CallSite("app.py", 7, "read", "")
-
 ORDER = Model("Order", ("a", "b"), True)
 
 
