@@ -95,11 +95,6 @@ class Window(Generic[_Result]):
         return len(self._calls)
 
     @property
-    def has_threads(self) -> bool:
-        """Whether the calls run in other threads."""
-        return self._concurrency > 1
-
-    @property
     def is_full(self) -> bool:
         """Whether another call would have to wait for a thread."""
         return len(self._calls) >= self._concurrency
@@ -112,7 +107,7 @@ class Window(Generic[_Result]):
         """
         self.require_threads()
         contextual = map(_in_context, calls)
-        if not self.has_threads:
+        if self._concurrency == 1:
             self._calls.extend(contextual)
             return
         self._process = os.getpid()

@@ -6,8 +6,7 @@ import importlib
 import os
 import sys
 import threading
-from types import TracebackType
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Final, Self
 
 from lazyentity.profiling import metrics, observer
 from lazyentity.profiling.counters import ProfileData
@@ -16,7 +15,6 @@ from lazyentity.profiling.snapshot import Snapshot
 if TYPE_CHECKING:
     from lazyentity.profiling.report import Report
 
-_Self = TypeVar("_Self", bound="Profile")
 
 _CLIENT: Final = "google.cloud.datastore"
 
@@ -92,7 +90,7 @@ class Profile:
         self._end: Snapshot | None = None
         self._process = 0
 
-    def start(self: _Self) -> _Self:
+    def start(self) -> Self:
         """Begin to count; the same as entering the context.
 
         Raises:
@@ -119,15 +117,10 @@ class Profile:
         self._start = self._began()
         self._end = _collection.leave()
 
-    def __enter__(self: _Self) -> _Self:
+    def __enter__(self) -> Self:
         return self.start()
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.stop()
 
     def report(self) -> Report:

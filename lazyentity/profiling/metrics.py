@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import functools
 import importlib
-import importlib.util
 from collections import Counter
 from collections.abc import Callable
 from typing import Any, Final
 
 from lazyentity.profiling.snapshot import Snapshot
-
-_API = "opentelemetry.metrics"
 
 _COUNTERS: Final = {
     "lazyentity.entities": ("{entity}", "Entities received"),
@@ -53,11 +50,9 @@ def register(read: Callable[[], Totals]) -> bool:
         Whether the API is installed.
     """
     try:
-        if importlib.util.find_spec(_API) is None:
-            return False
+        api = importlib.import_module("opentelemetry.metrics")
     except ModuleNotFoundError:
         return False
-    api = importlib.import_module(_API)
 
     def observe(observed: str, _options: Any) -> list[Any]:
         return [

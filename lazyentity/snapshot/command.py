@@ -58,9 +58,8 @@ def save(file: Path, kind: str | None, **options: str | None) -> None:
         client = datastore.Client(**options)
         query = client.query(kind=kind)
         count = _count(client, query)
-        is_empty = count == 0 if count is not None else not _has_results(query)
         # More likely a misspelt name than a kind to keep.
-        if is_empty:
+        if not (list(query.fetch(limit=1)) if count is None else count):
             raise click.ClickException(f"there is no entity of kind {kind!r}; {file} was not made")
         _fill(file, query, count)
 
@@ -151,10 +150,6 @@ def _count(client: datastore.Client, query: Query) -> int | None:
         _logger.debug("the entities of kind %s cannot be counted", query.kind, exc_info=error)
         return None
     return int(result.value)
-
-
-def _has_results(query: Query) -> bool:
-    return any(True for _ in query.fetch(limit=1))
 
 
 def _described(source: Source | None) -> str:

@@ -148,10 +148,8 @@ class Decompressor:
             if not 0 <= size <= MAX_CONTENT_BYTES:
                 raise ValueError(f"it claims to have {size} bytes")
             return self._of(dictionary).decompress(data)
-        except zstandard.ZstdError as error:
-            raise ValueError(str(error)) from error
         except KeyError:
             raise ValueError(f"its dictionary {dictionary!r} is missing") from None
-        except TypeError as error:
-            # A column has another type.
+        except (TypeError, zstandard.ZstdError) as error:
+            # A column of another type raises the former.
             raise ValueError(str(error)) from error

@@ -60,15 +60,12 @@ class Chain:
 
     def follow(self, key: Any, successor: Any) -> bool:
         """Go on to a key with its link; say whether it is the next one."""
-        is_next = not self._has_links
-        if self._has_links:
-            try:
-                is_next = link(self._last, key) == self._successor
-            except TypeError:
-                # Cells of other types.
-                is_next = False
-        if not is_next:
-            self.is_whole = False
+        try:
+            is_next = not self._has_links or link(self._last, key) == self._successor
+        except TypeError:
+            # Cells of other types.
+            is_next = False
+        self.is_whole &= is_next
         self._last = key
         self._successor = successor
         return is_next

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import importlib.util
 import json
 import re
 import sys
@@ -206,7 +205,7 @@ def _read(reader: InMemoryMetricReader) -> dict[str, int]:
 
 
 def test_without_the_api(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setitem(sys.modules, "opentelemetry.metrics", None)
     metrics.register.cache_clear()
     assert not metrics.register(dict)
     metrics.register.cache_clear()
