@@ -87,9 +87,9 @@ class RecordingService(DatastoreService):
         """Refuse each look-up and commit of an entity with an id."""
 
         def before(call: Call) -> None:
-            mutations = getattr(call.message, "mutations", ())
+            mutations = getattr(call.message, "mutations", [])
             keys = [one.delete if one.HasField("delete") else one.upsert.key for one in mutations]
-            if any(key.path[-1].id == number for key in keys or getattr(call.message, "keys", ())):
+            if any(key.path[-1].id == number for key in keys or getattr(call.message, "keys", [])):
                 raise refusal(grpc.StatusCode.INVALID_ARGUMENT)
 
         self.before = before

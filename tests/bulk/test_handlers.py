@@ -60,7 +60,7 @@ def _nested(number: int, frame: object) -> None:
 
 
 @pytest.fixture
-def install() -> Iterator[Callable[[Any], None]]:
+def install() -> Iterator[Callable[[Any], object]]:
     before = signal.getsignal(signal.SIGUSR1)
     yield functools.partial(signal.signal, signal.SIGUSR1)
     signal.signal(signal.SIGUSR1, before)
@@ -88,14 +88,14 @@ def _interrupted() -> BaseException:
         mock.Mock(side_effect=_Alarm),
     ],
 )
-def test_handlers(install: Callable[[Any], None], handler: Any) -> None:
+def test_handlers(install: Callable[[Any], object], handler: Any) -> None:
     install(handler)
     error = _interrupted()
     assert is_of_handler(error)
     assert error_of_handler(error, None) is error
 
 
-def test_a_handler_that_ends_itself(install: Callable[[Any], None]) -> None:
+def test_a_handler_that_ends_itself(install: Callable[[Any], object]) -> None:
     """As those that let a second signal end the process."""
 
     def once(number: int, frame: object) -> None:
@@ -110,7 +110,7 @@ def _fail() -> None:
     int("no number")
 
 
-def test_other_errors(install: Callable[[Any], None]) -> None:
+def test_other_errors(install: Callable[[Any], object]) -> None:
     """Also those that are raised while the exception of a handler is handled."""
     install(_raise)
     error = raised_by(_fail)
@@ -132,7 +132,7 @@ def test_other_errors(install: Callable[[Any], None]) -> None:
 
 
 @pytest.mark.parametrize("is_copied", [False, True])
-def test_an_error_in_place_of_it(install: Callable[[Any], None], is_copied: bool) -> None:
+def test_an_error_in_place_of_it(install: Callable[[Any], object], is_copied: bool) -> None:
     """The exception itself is found, also if the other one has its traceback."""
     install(_raise)
 

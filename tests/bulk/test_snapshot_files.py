@@ -11,6 +11,7 @@ import tempfile
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -72,7 +73,7 @@ def test_a_damaged_page_of_contents(large: Path) -> None:
     _fill_page(large, "contents", 13, _PAGE)
     saved = Snapshot(large)
     read, errors = read_all(iter(saved))
-    damaged = [error.key for error in errors]
+    damaged: list[Any] = [error.key for error in errors]
     assert 0 < len(damaged) < _MANY / 4
     ids = [entity.key.id for entity in read] + [key.id for key in damaged]
     assert sorted(ids) == list(range(1, _MANY + 1))
