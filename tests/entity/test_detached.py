@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import json
+import pickle
 import sys
 import tracemalloc
 import weakref
@@ -11,97 +12,96 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from google.cloud.datastore import helpers
 from google.cloud.datastore.entity import Entity
 from google.cloud.datastore.key import Key
+from hypothesis import given
 
 import lazyentity
 from lazyentity import LazyEntity
 from lazyentity.strict import make_strict
-from tests.entity.detaching import detach_one, part_of_stock, read_some
+from tests.entity.consumption import COPIES
+from tests.entity.test_plain import DRAWN, VALID, change
 from tests.support.snapshots import snapshot
-from tests.support.stock import encoded, reparsed, stock_entity
+from tests.support.stock import comparable, encoded, reparsed, stock_entity
 from tests.support.strategies.samples import PLAIN, RICH, plain_properties, serialise
 
 
-def test_has_what_was_read(lazy_type: type[LazyEntity]) -> None:
-    """Decoded and assigned properties, with the very values, and no trace of the others."""
-    entity = read_some(lazy_type, RICH, "who", "when")
-    entity["new"] = new = object()
+def detach_one(entity: Any, **options: Any) -> Any:
+    (detached,) = lazyentity.detach([entity], **options)
+    return detached
+
+
+def read_some(lazy_type: type[LazyEntity], raw: bytes = PLAIN, *names: str) -> Any:
+    entity = lazy_type.from_bytes(raw)
+    lazyentity.prefetch(entity, *names)
+    return entity
+
+
+def part_of(stock: Any, *names: str) -> Any:
+    """Take all but ``names`` out of a stock entity, and the meanings of other values."""
+    for name in stock.keys() - set(names):
+        del stock[name]
+        stock.exclude_from_indexes.discard(name)
+    for name, (_, original) in list(stock._meanings.items()):
+        if name not in stock or stock[name] is not original:
+            del stock._meanings[name]
+    return stock
+
+
+@given(raw=VALID, changes=DRAWN)
+def test_has_what_was_read(
+    lazy_type: type[LazyEntity], raw: bytes, changes: list[tuple[str, int]]
+) -> None:
+    """Decoded and assigned properties in their order, embedded entities whole; nothing else."""
+    for options in ({}, {"partial": True}):
+        lazy, stock, part = lazy_type.from_bytes(raw), stock_entity(raw), stock_entity(raw)
+        for entity in (lazy, stock, part):
+            change(entity, changes)
+        names = lazyentity.decoded(lazy)
+        detached = detach_one(lazy, **options)
+        assert isinstance(detached, lazy_type)
+        assert tuple(detached) == lazyentity.decoded(detached) == names
+        for name, value in detached.items():
+            assert value is lazy[name] or isinstance(value, (dict, list))
+        for entity in (detached, part_of(part, *names)):
+            entity.exclude_from_indexes &= set(names)
+        assert snapshot(detached) == snapshot(part)
+        assert snapshot(lazy) == snapshot(stock)
+
+
+def test_attributes_go_along(lazy_type: type[LazyEntity]) -> None:
+    """Without the flags of properties that do not, whose names are missing."""
+    entity = read_some(lazy_type, PLAIN, "number")
+    entity.key = Key("Other", 1, project="p")
+    entity.exclude_from_indexes |= {"number", "ratio", "later"}
     detached = detach_one(entity)
-    assert list(detached) == [name for name in entity if name in ("who", "when", "new")]
-    assert len(detached) == 3
-    assert "text" not in detached
-    assert detached.get("text", 1) == 1
+    assert detached.key is entity.key
+    assert detached.exclude_from_indexes == {"number", "later"}
+    assert (len(detached), "text" in detached, detached.get("text", 1)) == (1, False, 1)
     with pytest.raises(KeyError, match="text"):
         detached["text"]
-    for name in detached:
-        assert detached[name] is entity[name]
-    assert detached["new"] is new
-    assert lazyentity.decoded(detached) == tuple(detached)
-    assert detached.key == entity.key
-    assert dict(detached) == {name: entity[name] for name in ("who", "when", "new")}
-
-
-def test_is_an_entity(lazy_type: type[LazyEntity]) -> None:
-    detached = detach_one(read_some(lazy_type, PLAIN, "text"))
-    assert isinstance(detached, Entity)
-    assert isinstance(detached, lazy_type)
 
 
 def test_gives_a_list_in_order(lazy_type: type[LazyEntity]) -> None:
     entities = [read_some(lazy_type, PLAIN, name) for name in ("text", "ratio", "yes")]
-    for given in (entities, tuple(entities), iter(entities), (one for one in entities)):
-        detached = lazyentity.detach(given)
+    for several in (entities, tuple(entities), iter(entities), (one for one in entities)):
+        detached = lazyentity.detach(several)
         assert type(detached) is list
         assert [list(one) for one in detached] == [["text"], ["ratio"], ["yes"]]
     assert lazyentity.detach([]) == []
 
 
-def test_originals_stay_as_they_were(lazy_type: type[LazyEntity]) -> None:
+def test_containers_are_new(lazy_type: type[LazyEntity]) -> None:
+    """Changes of a detached entity leave the original as it was."""
     entity = read_some(lazy_type, RICH, "inner", "inners", "who")
-    entity["inner"]["deep"]
-    before = lazyentity.decoded(entity)
-    values = [entity[name] for name in before]
     detached = detach_one(entity)
     detached["inner"]["deep"].append("more")
     detached["inners"].clear()
     detached.exclude_from_indexes.clear()
     detached["who"] = None
-    assert lazyentity.decoded(entity) == before
-    assert all(entity[name] is value for name, value in zip(before, values, strict=True))
     assert lazyentity.decoded(entity["inners"][0]) == ()
     assert snapshot(entity) == snapshot(stock_entity(RICH))
-    assert reparsed(lazyentity.raw(lazy_type.from_bytes(RICH))) == reparsed(RICH)
-
-
-def test_deleted_properties_stay_deleted(lazy_type: type[LazyEntity]) -> None:
-    entity = read_some(lazy_type, PLAIN, "text", "ratio")
-    del entity["text"]
-    assert list(detach_one(entity)) == ["ratio"]
-
-
-def test_changed_attributes_go_along(lazy_type: type[LazyEntity]) -> None:
-    entity = read_some(lazy_type, PLAIN, "number")
-    entity.key = Key("Other", 1, project="p")
-    entity.exclude_from_indexes |= {"number", "ratio", "later"}
-    entity.remark = "kept"
-    detached = detach_one(entity)
-    assert detached.key is entity.key
-    assert detached.exclude_from_indexes == {"number", "later"}
-    assert detached.remark == "kept"
-
-
-def test_embedded_entities_are_whole(lazy_type: type[LazyEntity]) -> None:
-    """Read or not, changed or not: the property was read, and it is all of this."""
-    entity = read_some(lazy_type, RICH, "inner", "inners")
-    entity["inners"][1]["new"] = True
-    entity["inners"][1]["deep"].append(3)
-    del entity["inner"]["deep"]
-    detached = detach_one(entity)
-    assert type(detached["inner"]) is lazy_type
-    assert snapshot(detached["inner"]) == snapshot(entity["inner"])
-    assert lazyentity.decoded(detached["inners"][0]) == ()
-    assert snapshot(detached["inners"]) == snapshot(entity["inners"])
 
 
 def test_entities_that_were_assigned(lazy_type: type[LazyEntity]) -> None:
@@ -125,7 +125,7 @@ def test_of_a_strict_entity(lazy_type: type[LazyEntity]) -> None:
     detached = detach_one(entity)
     assert dict(detached.items()) == {"text": plain_properties()["text"]}
     assert detached.get("ratio") is None
-    assert repr(detached) == repr(part_of_stock(PLAIN, "text"))
+    assert repr(detached) == repr(part_of(stock_entity(PLAIN), "text"))
 
 
 def test_stock_entities_are_returned_as_they_are() -> None:
@@ -162,45 +162,33 @@ def held_by(make: Callable[[], list[Any]]) -> int:
 
 
 @pytest.mark.usefixtures("only_new_objects")
-@pytest.mark.parametrize("partial", [False, True])
-def test_memory(lazy_type: type[LazyEntity], partial: bool) -> None:
-    """Entities of 100 properties with 2 read take less than a third when they are detached."""
-    raw = serialise({f"property {number}": f"value {number}" * 3 for number in range(100)})
-
-    def entities() -> list[Any]:
-        made = [lazy_type.from_bytes(bytes(bytearray(raw))) for _ in range(200)]
-        for entity in made:
-            lazyentity.prefetch(entity, "property 3", "property 70")
-        return made
-
-    # The first entities fill caches.
-    lazyentity.detach(entities())
-    lazy = held_by(entities)
-    detached = held_by(lambda: lazyentity.detach(entities(), partial=partial))
-    assert detached < lazy / 3
-
-
-@pytest.mark.usefixtures("only_new_objects")
-def test_memory_with_embedded_entities(lazy_type: type[LazyEntity]) -> None:
-    """An embedded entity that is kept does not keep the bytes around it."""
-    inner = Entity()
-    inner["deep"] = "value"
-    properties = {"inner": inner, "inners": [inner], "ballast": "x" * 10_000}
+@pytest.mark.parametrize(
+    ("properties", "read"),
+    [
+        ({f"p{number}": f"value {number}" * 3 for number in range(100)}, ("p3", "p70")),
+        ({"inner": Entity(), "inners": [Entity()], "ballast": "x" * 10_000}, ("inner", "inners")),
+    ],
+    ids=["2 of 100", "embedded"],
+)
+def test_memory(
+    lazy_type: type[LazyEntity], properties: dict[str, Any], read: tuple[str, ...]
+) -> None:
+    """Detached entities take less than a third, as does a detached entity out of another one."""
     raw = serialise(properties)
 
     def entities() -> list[Any]:
-        made = [lazy_type.from_bytes(bytes(bytearray(raw))) for _ in range(200)]
-        for entity in made:
-            lazyentity.prefetch(entity, "inner", "inners")
-        return made
+        return [read_some(lazy_type, bytes(bytearray(raw)), *read) for _ in range(200)]
 
     def embedded() -> list[Any]:
         return lazyentity.detach([entity["inner"] for entity in entities()])
 
+    # The first entities fill caches.
     lazyentity.detach(entities())
     lazy = held_by(entities)
-    assert held_by(lambda: lazyentity.detach(entities())) < lazy / 3
-    assert held_by(embedded) < lazy / 3
+    for partial in (False, True):
+        assert held_by(lambda: lazyentity.detach(entities(), partial=partial)) < lazy / 3  # noqa: B023  # called at once
+    if "inner" in properties:
+        assert held_by(embedded) < lazy / 3
 
 
 @pytest.mark.usefixtures("only_new_objects")
@@ -225,27 +213,10 @@ def test_the_original_is_not_referred_to(lazy_type: type[LazyEntity]) -> None:
 # Everything else.
 
 
-def test_compares_like_any_entity(lazy_type: type[LazyEntity]) -> None:
-    names = ("text", "number")
-    detached = detach_one(read_some(lazy_type, PLAIN, *names))
-    stock = part_of_stock(PLAIN, *names)
-    others = [stock, detach_one(read_some(lazy_type, PLAIN, *names)), lazy_type.from_bytes(PLAIN)]
-    for name in set(others[2]) - set(names):
-        del others[2][name]
-    for other in others[:2]:
-        assert detached == other
-        assert other == detached
-        assert (detached != other) is False
-    assert dict(others[2]) == dict(detached)
-    assert detached != stock_entity(PLAIN)
-    assert stock_entity(PLAIN) != detached
-    assert detached != lazy_type.from_bytes(PLAIN)
-
-
 def test_reads_like_any_entity(lazy_type: type[LazyEntity]) -> None:
     names = ("text", "number", "list")
     detached = detach_one(read_some(lazy_type, PLAIN, *names))
-    stock = part_of_stock(PLAIN, *names)
+    stock = part_of(stock_entity(PLAIN), *names)
     ordered = {name: stock[name] for name in detached}
     assert json.dumps(detached) == json.dumps(ordered)
     assert detached.copy() == {**detached} == (detached | {}) == dict(detached.items()) == ordered
@@ -273,3 +244,155 @@ def test_anything_else_is_refused(given: Any, named: str) -> None:
     with pytest.raises(TypeError, match=r"^detach\(\) takes .*, not ") as refused:
         lazyentity.detach(given)
     assert str(refused.value).endswith(named)
+
+
+# Writing.
+
+WRITES: dict[str, Callable[[Any], Any]] = {
+    "raw": lazyentity.raw,
+    "the client's encoder": helpers.entity_to_protobuf,
+    "embedded": lambda e: lazyentity.raw(_holding(e)),
+    "in a list": lambda e: lazyentity.raw(_holding([e])),
+}
+
+
+def _holding(value: Any) -> Entity:
+    holder = Entity()
+    holder["value"] = value
+    return holder
+
+
+@pytest.fixture(params=list(WRITES))
+def write(request: pytest.FixtureRequest) -> Any:
+    return WRITES[request.param]
+
+
+def test_writing_is_refused(lazy_type: type[LazyEntity], write: Any) -> None:
+    """The error names the key and the way out; also of a changed one, or if nothing was read."""
+    detached = detach_one(read_some(lazy_type, PLAIN, "text"))
+    changed = detach_one(detached)
+    changed.update(plain_properties())
+    changed.key = Key("Other", 1, project="p")
+    for entity in (detached, changed, detach_one(lazy_type.from_bytes(PLAIN))):
+        with pytest.raises(RuntimeError, match=r"detach\(entities, partial=True\)") as refused:
+            write(entity)
+        assert f"the entity {entity.key!r} was detached" in str(refused.value)
+        assert not isinstance(refused.value, ValueError)
+
+
+def test_partial_ones_are_written(lazy_type: type[LazyEntity]) -> None:
+    """With the properties that they have, and the meanings and flags of these."""
+    for names in ((), ("text",), ("text", "number", "list"), tuple(plain_properties())):
+        stock = part_of(stock_entity(PLAIN), *names)
+        detached = detach_one(read_some(lazy_type, PLAIN, *names), partial=True)
+        assert type(detached) is lazy_type
+        assert detached == stock
+        assert reparsed(lazyentity.raw(detached)) == encoded(stock)
+        assert comparable(helpers.entity_to_protobuf(detached)._pb) == encoded(stock)
+        assert all(type(copied(detached)) is Entity for copied in COPIES.values())
+
+
+def test_whole_ones_are_written(lazy_type: type[LazyEntity]) -> None:
+    """All properties were read, deleted or assigned: nothing would be lost."""
+    entity, stock = read_some(lazy_type, PLAIN), stock_entity(PLAIN)
+    for one in (entity, stock):
+        for name in ("text", "number", "list", "inner"):
+            one[name]
+        del one["ratio"], one["yes"]
+        one.update(nothing=1, empty=2, new=3)
+    detached = detach_one(entity)
+    assert type(detached) is lazy_type
+    assert comparable(helpers.entity_to_protobuf(detached)._pb) == encoded(stock)
+    assert reparsed(lazyentity.raw(detached)) == encoded(stock)
+    empty = detach_one(lazy_type.from_bytes(serialise({})))
+    assert type(empty) is lazy_type
+    assert lazyentity.raw(empty) == serialise({})
+
+
+def test_detaching_again(lazy_type: type[LazyEntity]) -> None:
+    """A detached copy of a detached entity stays refused, unless it is made with partial=True."""
+    detached = detach_one(read_some(lazy_type, PLAIN, "text", "number"))
+    with pytest.raises(RuntimeError, match="was detached"):
+        lazyentity.raw(detach_one(detached))
+    partial = detach_one(detached, partial=True)
+    assert reparsed(lazyentity.raw(partial)) == encoded(
+        part_of(stock_entity(PLAIN), "text", "number")
+    )
+    with pytest.raises(RuntimeError, match="was detached"):
+        lazyentity.raw(detached)
+    assert type(detach_one(partial)) is lazy_type
+
+
+MEANT = {"list": [1, 2], "number": 5, "other": 6, "unread": 7}
+MEANINGS = {"list": (9, [None, 15]), "other": 10, "unread": 11}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda e: None,
+        lambda e: e["list"].append(3),
+        lambda e: e.update(list=list(e["list"])),
+        lambda e: e._meanings.pop("list"),
+        lambda e: e._meanings.update(number=(15, e["number"])),
+        lambda e: e.exclude_from_indexes.add("list"),
+    ],
+    ids=["nothing", "in place", "replaced", "removed", "added", "flag"],
+)
+def test_meanings(lazy_type: type[LazyEntity], change: Callable[[Any], object]) -> None:
+    """They are written with the received values, as stock writes them."""
+    raw = serialise(MEANT, meanings=MEANINGS)
+    entity, stock = read_some(lazy_type, raw), part_of(stock_entity(raw), "list", "number", "other")
+    for one in (entity, stock):
+        for name in ("list", "number", "other"):
+            one[name]
+        change(one)
+    kept = detach_one(entity, partial=True)
+    # Reading the meanings decodes the properties that have one.
+    kept.pop("unread", None)
+    assert reparsed(lazyentity.raw(kept)) == encoded(stock)
+    assert comparable(helpers.entity_to_protobuf(kept)._pb) == encoded(stock)
+
+
+@pytest.mark.parametrize("duplicate", COPIES.values(), ids=COPIES.keys())
+def test_copies_are_refused_as_well(
+    lazy_type: type[LazyEntity], duplicate: Callable[[Any], Any], write: Any
+) -> None:
+    detached = detach_one(read_some(lazy_type, RICH, "inner", "text"))
+    made = duplicate(detached)
+    assert isinstance(made, lazyentity.LazyEntity)
+    assert snapshot(made) == snapshot(detached)
+    assert made._meanings["text"][1] is made["text"]
+    for one in (made, duplicate(made)):
+        with pytest.raises(RuntimeError, match=r"'name'.* was detached"):
+            write(one)
+
+
+@pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
+def test_pickles_are_refused_as_well(lazy_type: type[LazyEntity], protocol: int) -> None:
+    detached = detach_one(read_some(lazy_type, PLAIN, "text", "number"))
+    loaded = pickle.loads(pickle.dumps(detached, protocol))
+    assert snapshot(loaded) == snapshot(detached)
+    with pytest.raises(RuntimeError, match="was detached"):
+        helpers.entity_to_protobuf(loaded)
+
+
+def test_materialized_ones_are_refused_as_well(lazy_type: type[LazyEntity], write: Any) -> None:
+    """Plain inside, and no more to be written than before; wherever it is."""
+    detached = detach_one(read_some(lazy_type, RICH, "inner", "inners"))
+    for made in (
+        lazyentity.materialize(detached),
+        lazyentity.materialize(lazyentity.materialize(detached)),
+        _materialized_inside(lazy_type, detached),
+    ):
+        assert type(made["inner"]) is Entity
+        assert [type(inner) for inner in made["inners"]] == [Entity, Entity]
+        assert snapshot(made) == snapshot(detached)
+        with pytest.raises(RuntimeError, match="was detached"):
+            write(made)
+
+
+def _materialized_inside(lazy_type: type[LazyEntity], value: Any) -> Any:
+    holder = lazy_type.from_bytes(b"")
+    holder["value"] = [value]
+    return lazyentity.materialize(holder)["value"][0]

@@ -10,8 +10,7 @@ import pytest
 import lazyentity
 from lazyentity import LazyEntity
 from lazyentity.codec.undecoded import UNDECODED
-from tests.support.snapshots import snapshot, snapshot_key
-from tests.support.stock import content, encoded, stock_entity
+from tests.support.snapshots import snapshot_key
 from tests.support.strategies.samples import PLAIN, RICH, plain_properties, serialise
 
 
@@ -94,18 +93,6 @@ def test_pop_decodes_one(lazy_type: type[LazyEntity]) -> None:
     assert len(lazy) == len(plain_properties()) - 2
 
 
-def test_popitem_keeps_the_meaning_of_what_it_takes_out(lazy_type: type[LazyEntity]) -> None:
-    """Put back, the very value that was taken out is written with its meaning, as with stock."""
-    raw = serialise({"first": 1, "last": "text"}, meanings={"first": 9, "last": 15})
-    lazy, stock = lazy_type.from_bytes(raw), stock_entity(raw)
-    for entity in (lazy, stock):
-        for name, value in [entity.popitem(), entity.popitem()]:
-            entity[name] = value
-    assert lazy._meanings == stock._meanings
-    assert encoded(lazy) == encoded(stock)
-    assert content(lazyentity.raw(lazy)) == content(raw)
-
-
 def test_meanings_decode_what_has_one(lazy_type: type[LazyEntity]) -> None:
     """The values that the client compares by identity are decoded, and no others."""
     lazy = lazy_type.from_bytes(PLAIN)
@@ -122,18 +109,6 @@ def test_meanings_hold_the_value_that_was_read(lazy_type: type[LazyEntity], befo
     value = lazy["list"] if before else lazy._meanings["list"][1]
     assert lazy["list"] is value
     assert lazy._meanings["list"][1] is value
-
-
-def test_meanings_of_what_was_replaced(lazy_type: type[LazyEntity]) -> None:
-    """The meaning of a property replaced or deleted unread stays with its old value."""
-    lazy, stock = lazy_type.from_bytes(PLAIN), stock_entity(PLAIN)
-    for entity in (lazy, stock):
-        entity["number"] = "other"
-    assert snapshot(lazy) == snapshot(stock)
-    lazy, stock = lazy_type.from_bytes(PLAIN), stock_entity(PLAIN)
-    for entity in (lazy, stock):
-        del entity["number"]
-    assert snapshot(lazy) == snapshot(stock)
 
 
 def test_attributes_are_plain_from_then_on(lazy_type: type[LazyEntity]) -> None:

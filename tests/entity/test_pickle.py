@@ -6,7 +6,6 @@ import copy
 import pickle
 import subprocess
 import sys
-from typing import Any
 
 import pytest
 from google.cloud.datastore.entity import Entity
@@ -53,20 +52,6 @@ def test_across_processes(lazy_type: type[LazyEntity]) -> None:
         assert finished.returncode == 0, finished.stderr.decode()
         expected = pickle.loads(pickle.dumps(stock_entity(raw)))
         assert snapshot(pickle.loads(finished.stdout)) == snapshot(expected)
-
-
-def test_changes_are_in_it(lazy_type: type[LazyEntity]) -> None:
-    """Changes by the caller are pickled and copied."""
-    for duplicate in COPIES.values():
-        lazy: Any = lazy_type.from_bytes(PLAIN)
-        stock: Any = stock_entity(PLAIN)
-        for entity in (lazy, stock):
-            entity["new"] = {"deep": [1]}
-            del entity["text"]
-            entity.key = None
-            entity.exclude_from_indexes.add("new")
-            entity.remark = "kept"
-        assert snapshot(duplicate(lazy)) == snapshot(duplicate(stock))
 
 
 def test_meanings_survive(lazy_type: type[LazyEntity]) -> None:

@@ -6,7 +6,9 @@ import datetime
 import decimal
 import enum
 import random
-from collections.abc import Callable
+import zoneinfo
+from collections import OrderedDict, UserDict, defaultdict
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from google.api_core.datetime_helpers import DatetimeWithNanoseconds
@@ -22,6 +24,7 @@ NAMES = ("a", "b", "c", "d", "e", "f", "", "ñ", "名前", "key", "text", "numbe
 SURROGATE = "\ud800"
 _UTC = datetime.timezone.utc
 _EAST = datetime.timezone(datetime.timedelta(hours=5, minutes=30))
+_ZONES = (None, _UTC, _EAST, zoneinfo.ZoneInfo("Europe/Berlin"))
 _DEEPEST = 60
 
 
@@ -35,6 +38,37 @@ class Number(enum.IntEnum):
     """A subclass of int."""
 
     ONE = 1
+
+
+class Colour(str, enum.Enum):
+    """A subclass of str, each with another text."""
+
+    RED = "red"
+
+
+class Bytes(bytes):
+    """A subclass of bytes."""
+
+    __slots__ = ()
+
+
+class Float(float):
+    """A subclass of float."""
+
+    __slots__ = ()
+
+
+class Index:
+    """An object that C code can take for a number."""
+
+    __slots__ = ()
+
+    def __index__(self) -> int:
+        return 5
+
+
+class OtherKey(Key):
+    """A subclass of Key."""
 
 
 class Items(list[Any]):
@@ -53,17 +87,28 @@ class Unknown:
     """Nothing that the client can write."""
 
 
+ODD_NAMES = (1, None, True, SURROGATE, b"name", b"\xff", Text("name"), Colour.RED)
+
 snapshots.FOREIGN.update(
     {
         Text: str,
         Number: int,
+        Colour: lambda colour: colour.value,
+        Bytes: bytes,
+        Float: repr,
+        Index: lambda value: None,
+        OtherKey: snapshots.snapshot_key,
         Items: lambda items: [snapshots.snapshot(item) for item in items],
-        Mapping: lambda mapping: snapshots.snapshot(dict(mapping)),
+        **dict.fromkeys(
+            (Mapping, OrderedDict, defaultdict, UserDict),
+            lambda mapping: snapshots.snapshot(dict(mapping)),
+        ),
         Unknown: lambda value: None,
         datetime.date: repr,
         datetime.timedelta: repr,
         decimal.Decimal: repr,
         bytearray: repr,
+        memoryview: bytes,
         complex: repr,
         set: lambda items: sorted(map(repr, items)),
         type: repr,
@@ -79,7 +124,7 @@ _LEAVES: tuple[Make, ...] = (
     lambda chance: chance.choice(("", "text", "é漢🜁", "x" * 1500, "\0", "y" * 20_000)),
     lambda chance: chance.randbytes(chance.randint(0, 4)),
     lambda chance: datetime.datetime(2024, 5, 6, 7, 8, 9, chance.randrange(10**6), tzinfo=_UTC),
-    lambda chance: datetime.datetime(2024, 5, 6, 7, 8, chance.randrange(60)),
+    lambda chance: datetime.datetime(2024, 5, 6, 7, 8, tzinfo=chance.choice(_ZONES)),
     lambda chance: datetime.datetime(1, 1, 1, tzinfo=chance.choice((_UTC, _EAST, None))),
     lambda chance: datetime.datetime(9999, 12, 31, 23, 59, 59, 999_999, tzinfo=_EAST),
     lambda chance: DatetimeWithNanoseconds(2024, 1, 2, nanosecond=chance.randrange(10**9)),
@@ -90,14 +135,15 @@ _LEAVES: tuple[Make, ...] = (
 _ODD: tuple[Make, ...] = (
     lambda chance: chance.choice((2**63, -(2**63) - 1, 2**64, 10**30)),
     lambda chance: chance.choice((SURROGATE, f"text {SURROGATE}", Text("words"), Text(SURROGATE))),
-    lambda chance: Number.ONE,
+    lambda chance: chance.choice((Number.ONE, Colour.RED, Bytes(b"x"), Float(1.5), Index())),
     lambda chance: Unknown(),
     lambda chance: (1, "two"),
     lambda chance: {1, 2},
     lambda chance: Items([1, 2]),
     lambda chance: Mapping(a=1),
-    lambda chance: {chance.choice((1, None, SURROGATE, b"name", Text("name"))): 1},
-    lambda chance: bytearray(b"x"),
+    lambda chance: chance.choice((OrderedDict(a=1), defaultdict(None, a=1), UserDict(a=1))),
+    lambda chance: {chance.choice(ODD_NAMES): 1},
+    lambda chance: chance.choice((bytearray(b"x"), memoryview(b"x"))),
     lambda chance: datetime.date(2024, 5, 6),
     lambda chance: datetime.timedelta(1),
     lambda chance: decimal.Decimal("1.5"),
@@ -107,6 +153,7 @@ _ODD: tuple[Make, ...] = (
     lambda chance: Key("Kind", SURROGATE, project="p"),
     lambda chance: Key("Kind", 0, project="p"),
     lambda chance: Key("Kind", 2**63, project="p"),
+    lambda chance: OtherKey("Kind", 7, project="p"),  # type: ignore[no-untyped-call]  # upstream
 )
 
 
@@ -131,14 +178,27 @@ def value(chance: random.Random, entity: Make, depth: int = 3) -> Any:
     if pick < 0.86:
         return {chance.choice(NAMES): item for item in items}
     if pick < 0.94:
-        return _embedded(chance, items)
+        return entity_with(chance, items)
     return entity(chance)
 
 
-def _embedded(chance: random.Random, items: list[Any]) -> Entity:
-    names = chance.sample(NAMES, len(items))
+def entity_with(
+    chance: random.Random,
+    items: list[Any],
+    kind: type[Entity] = Entity,
+    known: Sequence[Any] = NAMES,
+) -> Entity:
+    """Make an entity of ``items``, some of them excluded from indexes or with a meaning.
+
+    Args:
+        chance: the source of all choices.
+        items: the values.
+        kind: the class of the entity.
+        known: the names to choose from.
+    """
+    names = chance.sample(known, len(items))
     keys = (None, None, Key("Kind", 1, project="p"), Key("Kind", project="p"))
-    embedded = Entity(chance.choice(keys), tuple(name for name in names if chance.random() < 0.3))
+    embedded = kind(chance.choice(keys), tuple(name for name in names if chance.random() < 0.3))
     embedded.update(zip(names, items, strict=True))
     for name in names:
         if chance.random() < 0.2:

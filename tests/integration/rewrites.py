@@ -13,7 +13,7 @@ from google.cloud import datastore
 
 from tests.integration.endpoints import Endpoint, stored, wipe
 from tests.support.clients import BEGINS_LATER, close
-from tests.support.entities import fill
+from tests.support.entities import CHANGES, fill
 
 Client = datastore.Client
 
@@ -30,130 +30,13 @@ def _first(client: Client) -> Any:
     return client.get(client.key(KIND, 1))
 
 
-def unchanged(client: Client) -> None:
-    client.put(_first(client))
+def _rewriting(change: Callable[[Any], object]) -> Callable[[Client], None]:
+    def rewrite(client: Client) -> None:
+        entity = _first(client)
+        change(entity)
+        client.put(entity)
 
-
-def unchanged_but_read(client: Client) -> None:
-    entity = _first(client)
-    dict(entity)
-    repr(entity)
-    client.put(entity)
-
-
-def one_property(client: Client) -> None:
-    entity = _first(client)
-    entity["number"] += 1
-    client.put(entity)
-
-
-def another_type(client: Client) -> None:
-    entity = _first(client)
-    entity["number"] = "a text now"
-    entity["list"] = 5
-    entity["text"] = ["several", "texts"]
-    entity["inner"] = None
-    client.put(entity)
-
-
-def properties_added(client: Client) -> None:
-    entity = _first(client)
-    entity["added"] = "a"
-    entity.update(another=1.5, inner_too=datastore.Entity())
-    client.put(entity)
-
-
-def properties_removed(client: Client) -> None:
-    entity = _first(client)
-    del entity["number"]
-    entity.pop("inner")
-    entity.pop("excluded")
-    client.put(entity)
-
-
-def everything_removed(client: Client) -> None:
-    entity = _first(client)
-    entity.clear()
-    entity["alone"] = 1
-    client.put(entity)
-
-
-def removed_and_added_again(client: Client) -> None:
-    entity = _first(client)
-    value = entity.pop("number")
-    entity["number"] = value
-    meant = entity.pop("meant")
-    entity["meant"] = meant
-    client.put(entity)
-
-
-def nested_entity_in_place(client: Client) -> None:
-    entity = _first(client)
-    entity["inner"]["hidden"] = "no more"
-    entity["inner"]["deeper"]["new"] = 1
-    client.put(entity)
-
-
-def nested_exclusion(client: Client) -> None:
-    entity = _first(client)
-    entity["inner"].exclude_from_indexes = {"numbers"}
-    client.put(entity)
-
-
-def list_in_place(client: Client) -> None:
-    entity = _first(client)
-    entity["list"].append("four")
-    entity["list"][4]["numbers"].append(3)
-    entity["empty list"].append("no more")
-    entity["excluded list"].clear()
-    client.put(entity)
-
-
-def meant_value_replaced(client: Client) -> None:
-    """A value that is not the one that was read is written without its meaning."""
-    entity = _first(client)
-    entity["meant"] = "another text"
-    entity["meant items"] = [*entity["meant items"]]
-    client.put(entity)
-
-
-def meanings_dropped(client: Client) -> None:
-    entity = _first(client)
-    entity._meanings.clear()
-    client.put(entity)
-
-
-def meaning_changed(client: Client) -> None:
-    entity = _first(client)
-    entity._meanings["meant"] = (9, entity["meant"])
-    entity._meanings["number"] = (7, entity["number"])
-    client.put(entity)
-
-
-def exclusion_added(client: Client) -> None:
-    entity = _first(client)
-    entity.exclude_from_indexes = {*entity.exclude_from_indexes, "number", "list", "inner", "meant"}
-    client.put(entity)
-
-
-def exclusion_removed(client: Client) -> None:
-    entity = _first(client)
-    entity.exclude_from_indexes = set()
-    client.put(entity)
-
-
-def exclusion_in_place(client: Client) -> None:
-    entity = _first(client)
-    entity.exclude_from_indexes.add("text")
-    entity.exclude_from_indexes.discard("excluded list")
-    client.put(entity)
-
-
-def exclusion_of_nothing(client: Client) -> None:
-    """Names in the list that no property has are of no consequence."""
-    entity = _first(client)
-    entity.exclude_from_indexes.add("no such property")
-    client.put(entity)
+    return rewrite
 
 
 def another_key(client: Client) -> None:
@@ -247,18 +130,16 @@ def written_twice(client: Client) -> None:
 
 
 REWRITES: dict[str, Callable[[Client], None]] = {
-    rewrite.__name__: rewrite
-    for rewrite in (
-        *(unchanged, unchanged_but_read, one_property, another_type),
-        *(properties_added, properties_removed, everything_removed, removed_and_added_again),
-        *(nested_entity_in_place, nested_exclusion, list_in_place),
-        *(meant_value_replaced, meanings_dropped, meaning_changed),
-        *(exclusion_added, exclusion_removed, exclusion_in_place, exclusion_of_nothing),
-        *(another_key, several, found_by_a_query, written_twice, exchanged),
-        *(in_a_batch, changed_after_put_in_a_batch),
-        *(in_a_transaction, in_a_transaction_begun_later),
-        *(embedded_in_another, copied_into_another, nested_moved_out),
-    )
+    **{name: _rewriting(change) for name, change in CHANGES.items()},
+    **{
+        rewrite.__name__: rewrite
+        for rewrite in (
+            *(another_key, several, found_by_a_query, written_twice, exchanged),
+            *(in_a_batch, changed_after_put_in_a_batch),
+            *(in_a_transaction, in_a_transaction_begun_later),
+            *(embedded_in_another, copied_into_another, nested_moved_out),
+        )
+    },
 }
 
 

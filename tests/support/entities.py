@@ -1,8 +1,9 @@
-"""One entity with every type of property that the client can write."""
+"""One entity with every type of property that the client can write, and changes of it."""
 
 from __future__ import annotations
 
 import datetime
+from collections.abc import Callable
 from typing import Any
 
 from google.api_core.datetime_helpers import DatetimeWithNanoseconds
@@ -59,3 +60,52 @@ def fill(entity: datastore.Entity, number: int = 0) -> datastore.Entity:
     meaning_of_items = meaning_of_list(None, [14, None])
     entity._meanings = {"meant": (15, meant), "meant items": (meaning_of_items, meant_items)}
     return entity
+
+
+def _remove(*names: str) -> Callable[[Any], object]:
+    return lambda entity: [entity.pop(name) for name in names]
+
+
+def _in_place(entity: Any) -> None:
+    entity["inner"]["hidden"] = "no more"
+    entity["inner"]["deeper"]["new"] = 1
+    entity["list"].append("four")
+    entity["list"][4]["numbers"].append(3)
+    entity["empty list"].append("no more")
+    entity["excluded list"].clear()
+
+
+CHANGES: dict[str, Callable[[Any], object]] = {
+    "nothing": lambda e: None,
+    "reads": lambda e: (dict(e), repr(e)),
+    "one property": lambda e: e.update(number=e["number"] + 1),
+    "other types": lambda e: e.update(
+        {"number": "a text", "list": 5, "text": ["a"], "inner": None}
+    ),
+    "properties added": lambda e: e.update(added="a", another=1.5, more=datastore.Entity()),
+    "properties removed": _remove("number", "inner", "excluded"),
+    "everything removed": lambda e: (e.clear(), e.update(alone=1)),
+    "removed and added again": lambda e: e.update(number=e.pop("number"), meant=e.pop("meant")),
+    "in place": _in_place,
+    "exclusion inside": lambda e: setattr(e["inner"], "exclude_from_indexes", {"numbers"}),
+    # A value that is not the one that was read is written without its meaning.
+    "meant values replaced": lambda e: e.update(
+        {"meant": "another text", "meant items": [*e["meant items"]]}
+    ),
+    "meant value changed in place": lambda e: e["meant items"].append(b"three"),
+    "meanings dropped": lambda e: e._meanings.clear(),
+    "no meanings": lambda e: setattr(e, "_meanings", {}),
+    "meanings changed": lambda e: e._meanings.update(
+        meant=(9, e["meant"]), number=(7, e["number"])
+    ),
+    "exclusions added": lambda e: setattr(
+        e, "exclude_from_indexes", {*e.exclude_from_indexes, "number", "list", "inner", "meant"}
+    ),
+    "exclusions removed": lambda e: setattr(e, "exclude_from_indexes", set()),
+    "exclusions in place": lambda e: (
+        e.exclude_from_indexes.add("text"),
+        e.exclude_from_indexes.discard("excluded list"),
+    ),
+    "exclusion of nothing": lambda e: e.exclude_from_indexes.add("no such property"),
+}
+"""Changes of an entity as :func:`fill` makes it, or of that which a client reads of it."""
