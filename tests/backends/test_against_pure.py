@@ -1,41 +1,49 @@
-"""The native backend gives the results of the pure backend."""
+"""The native backend gives the results of the pure one, and the corpus of fuzzing passes."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
+from google.protobuf.message import DecodeError
 from hypothesis import given
 from hypothesis import strategies as st
 
+import tests.fuzz
+from lazyentity import LazyEntity
+from lazyentity.codec.messages import Entity
 from tests.backends.backends import NATIVE, PURE, assert_same_access, assert_same_written
 from tests.backends.malformed import MALFORMED, entity_of
-from tests.support.snapshots import outcome
+from tests.fuzz.checks import check
+from tests.support.snapshots import Raised, outcome
 from tests.support.strategies import Grammar, entities, wire
 from tests.support.strategies.samples import PLAIN, RICH
 from tests.support.strategies.schema import VALUE
 
-pytestmark = pytest.mark.any_backend
 
-
+@pytest.mark.any_backend
 @given(raw=entities(Grammar(odd=False, faulty=True)))
 def test_canonical_bytes(raw: bytes) -> None:
     """Both backends read bytes that servers send alike, or raise the same exception."""
     assert_same_access(raw, malformed=False)
 
 
+@pytest.mark.any_backend
 @given(raw=entities(Grammar(faulty=True)))
 def test_odd_bytes(raw: bytes) -> None:
     """Both backends read legal bytes that no serialiser writes alike."""
     assert_same_access(raw, malformed=False)
 
 
+@pytest.mark.any_backend
 @given(raw=entities(Grammar(faulty=True)))
 def test_writing_back(raw: bytes) -> None:
     """Both backends write a partly read entity as the same message, or refuse it."""
     assert_same_written(raw)
 
 
+@pytest.mark.any_backend
 @given(raw=entities(Grammar(odd=False, depth=1)), data=st.data())
 def test_torn_bytes(raw: bytes, data: st.DataObject) -> None:
     """Both backends read an entity with one byte changed or its end missing alike."""
@@ -46,6 +54,7 @@ def test_torn_bytes(raw: bytes, data: st.DataObject) -> None:
     assert_same_access(raw, malformed=True)
 
 
+@pytest.mark.any_backend
 @given(raw=st.binary(max_size=40))
 def test_any_bytes(raw: bytes) -> None:
     """Both backends read arbitrary bytes alike."""
@@ -59,6 +68,7 @@ ACCESSES: dict[str, Any] = {
 }
 
 
+@pytest.mark.any_backend
 @pytest.mark.parametrize("access", ACCESSES.values(), ids=ACCESSES.keys())
 @pytest.mark.parametrize("raw", MALFORMED.values(), ids=MALFORMED.keys())
 def test_texts_for_malformed_bytes(raw: bytes, access: Any) -> None:
@@ -67,6 +77,7 @@ def test_texts_for_malformed_bytes(raw: bytes, access: Any) -> None:
     assert native == outcome(lambda: access(PURE.from_bytes(raw)))
 
 
+@pytest.mark.any_backend
 @pytest.mark.parametrize("raw", [PLAIN, RICH], ids=["plain", "rich"])
 def test_every_prefix(raw: bytes) -> None:
     """Both backends read every prefix of an entity alike."""
@@ -74,6 +85,7 @@ def test_every_prefix(raw: bytes) -> None:
         assert_same_access(raw[:end], malformed=True)
 
 
+@pytest.mark.any_backend
 @pytest.mark.parametrize("given", [None, "text", bytearray(PLAIN), memoryview(PLAIN), 7, [1]])
 def test_other_types_than_bytes(given: Any) -> None:
     """The public constructor refuses other types than bytes alike, before anything is read."""
@@ -82,8 +94,49 @@ def test_other_types_than_bytes(given: Any) -> None:
     assert native.kind is TypeError
 
 
+@pytest.mark.any_backend
 def test_order_of_the_wire() -> None:
     """The native backend keeps the order in which the properties arrived."""
     names = [f"property {number * 7 % 40}" for number in range(40)]
     null = wire.integer(VALUE.null_value, 0)
     assert list(NATIVE.from_bytes(b"".join(entity_of(name, null) for name in names))) == names
+
+
+PROJECT_NOT_UTF8 = bytes.fromhex("0a0c0a031201a812050a014b1001")
+NAME_NOT_UTF8 = bytes.fromhex("0a0d0a0312017012060a014b1a01a8")
+
+
+@pytest.mark.parametrize("raw", [PROJECT_NOT_UTF8, NAME_NOT_UTF8], ids=["project", "name"])
+def test_key_that_is_not_utf8(lazy_type: type[LazyEntity], raw: bytes) -> None:
+    """A key whose text is not UTF-8 raises DecodeError; once it was the sentinel's TypeError."""
+    with pytest.raises(DecodeError, match="could not be decoded: Error parsing message"):
+        _ = lazy_type.from_bytes(raw).key
+    assert_same_access(raw, malformed=True)
+
+
+def test_malformed_entity_is_told_in_the_client_s_terms() -> None:
+    """The text names the client's message, not one that only lazyentity has."""
+    raw = b"\x1a\x40\x00"
+    native, pure = outcome(lambda: NATIVE.from_bytes(raw)), outcome(lambda: PURE.from_bytes(raw))
+    assert isinstance(native, Raised)
+    # The text of protobuf's own error depends on its version.
+    stock = outcome(lambda: Entity.FromString(raw))
+    assert isinstance(stock, Raised)
+    assert native.text.endswith(f": {stock.text}")
+    assert native == pure
+
+
+CORPUS = sorted(Path(tests.fuzz.__file__).with_name("corpus").iterdir())
+
+
+@pytest.mark.any_backend
+def test_there_is_a_corpus() -> None:
+    """Fuzzing starts from more than nothing."""
+    assert len(CORPUS) > 50
+
+
+@pytest.mark.any_backend
+@pytest.mark.parametrize("path", CORPUS, ids=lambda path: path.name)
+def test_each_seed(path: Path) -> None:
+    """Each input of the corpus keeps the promises for any bytes."""
+    check(path.read_bytes())

@@ -1,4 +1,4 @@
-"""Malformed bytes.
+"""Malformed bytes, and entities that the stock client refuses as a whole.
 
 If protobuf's parser accepts the whole message, the lazy entity equals the stock one. If it rejects
 the message, the stock client raises DecodeError, and the lazy entity may differ in exactly this:
@@ -15,14 +15,14 @@ from __future__ import annotations
 
 import itertools
 import operator
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 from google.protobuf.empty_pb2 import Empty
 from google.protobuf.message import DecodeError
 from google.protobuf.wrappers_pb2 import StringValue
-from hypothesis import example, given
+from hypothesis import example, given, note, settings
 from hypothesis import strategies as st
 
 import lazyentity
@@ -33,12 +33,13 @@ from tests.support.parts import (
     assert_same_key,
     assert_same_parts,
     assert_same_property,
+    assert_some_failure,
     failures_in,
     failures_inside,
     stock_property,
 )
-from tests.support.snapshots import Raised, outcome
-from tests.support.stock import EntityMessage, stock_entity, unknown_fields
+from tests.support.snapshots import Raised, outcome, snapshot
+from tests.support.stock import EntityMessage, content, stock_entity, unknown_fields
 from tests.support.strategies import Grammar, entities, wire
 from tests.support.strategies.samples import PLAIN, RICH, SAMPLES
 from tests.support.strategies.schema import ARRAY, ENTITY, ENTRY, VALUE
@@ -255,19 +256,6 @@ def test_changed_bytes(
     assert_reads_like_its_parts(lazy_type, raw)
 
 
-@given(raw=SERIALISED, start=st.integers(0), length=st.integers(0))
-def test_cut_out(lazy_type: type[LazyEntity], raw: bytes, start: int, length: int) -> None:
-    """Any part of an arbitrary entity."""
-    start %= len(raw) + 1
-    assert_reads_like_its_parts(lazy_type, raw[start : start + length % (len(raw) + 1)])
-
-
-@given(raw=st.binary(max_size=40))
-def test_random_bytes(lazy_type: type[LazyEntity], raw: bytes) -> None:
-    """Bytes that never were an entity."""
-    assert_reads_like_its_parts(lazy_type, raw)
-
-
 FIELDS = st.lists(
     st.builds(
         wire.Field,
@@ -287,7 +275,84 @@ FIELDS = st.lists(
 ).map(wire.encode)
 
 
-@given(raw=FIELDS)
-def test_random_bytes_in_fields(lazy_type: type[LazyEntity], raw: bytes) -> None:
-    """Random bytes where keys, entries, names and values are expected."""
+@st.composite
+def _cut_out(draw: st.DrawFn) -> bytes:
+    raw = draw(SERIALISED)
+    start = draw(st.integers(0, len(raw)))
+    return raw[start : draw(st.integers(start, len(raw)))]
+
+
+@settings(max_examples=300)
+@given(raw=st.one_of(_cut_out(), st.binary(max_size=40), FIELDS))
+def test_any_bytes(lazy_type: type[LazyEntity], raw: bytes) -> None:
+    """A part of an entity, random bytes, and such bytes where keys, names and values belong."""
     assert_reads_like_its_parts(lazy_type, raw)
+
+
+FAULTY = entities(Grammar(faulty=True))
+
+
+@given(raw=FAULTY)
+def test_each_part_is_as_stock_has_it(lazy_type: type[LazyEntity], raw: bytes) -> None:
+    """Each part gives stock's value or stock's exception, type and text; the others stay readable.
+
+    A failed read changes nothing and fails the same way again.
+    """
+    assert_same_parts(lazy_type.from_bytes(raw), EntityMessage.FromString(raw))
+
+
+@given(raw=FAULTY)
+def test_a_fault_does_not_get_lost(lazy_type: type[LazyEntity], raw: bytes) -> None:
+    """Some access raises exactly if the stock client refuses the entity."""
+    stock = outcome(lambda: stock_entity(raw))
+    failures = list(failures_inside(lazy_type.from_bytes(raw)))
+    assert bool(failures) == isinstance(stock, Raised)
+
+
+@given(raw=FAULTY)
+def test_raw_of_a_faulty_entity(lazy_type: type[LazyEntity], raw: bytes) -> None:
+    """An entity with any fault inside can be written back unchanged."""
+    assert content(lazyentity.raw(lazy_type.from_bytes(raw))) == content(raw)
+
+
+WHOLE: dict[str, Callable[[Any], Any]] = {
+    "items": lambda entity: entity.items(),
+    "values": lambda entity: entity.values(),
+    "copy": lambda entity: entity.copy(),
+    "or": lambda entity: entity | {},
+    "ror": lambda entity: {} | entity,
+    "eq": lambda entity: entity == dict.fromkeys(entity),
+    "dict": dict,
+    "materialize": lazyentity.materialize,
+}
+
+
+@given(raw=FAULTY)
+def test_reading_everything(lazy_type: type[LazyEntity], raw: bytes) -> None:
+    """An operation that reads everything raises the error of some part, and changes no part."""
+    message = EntityMessage.FromString(raw)
+    parts = [stock_property(name, value) for name, value in message.properties.items()]
+    is_refused = any(isinstance(part, Raised) for part in parts)
+    # Each with every entity: drawing one takes longer than reading it in all of these ways.
+    for name, read in WHOLE.items():
+        note(name)
+        lazy = lazy_type.from_bytes(raw)
+        result = outcome(read, lazy)
+        if is_refused:
+            assert isinstance(result, Raised)
+            assert_some_failure(result, failures_in(message))
+        assert_same_parts(lazy, message)
+
+
+def test_prefetch_stops_at_the_fault(lazy_type: type[LazyEntity]) -> None:
+    """Properties decoded before the fault stay decoded, as if read one by one."""
+    message = EntityMessage()
+    message.properties["a"].integer_value = 1
+    message.properties["bad"].meaning = 9
+    message.properties["z"].integer_value = 2
+    raw = message.SerializeToString()
+    lazy = lazy_type.from_bytes(raw)
+    with pytest.raises(ValueError, match="did not have any value set"):
+        lazyentity.prefetch(lazy, "a", "bad", "z")
+    assert lazyentity.decoded(lazy) == ("a",)
+    assert snapshot(lazy["z"]) == snapshot(2)

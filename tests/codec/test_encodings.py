@@ -7,12 +7,14 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from google.protobuf.message import DecodeError
 
 from lazyentity import LazyEntity
 from tests.support.parts import assert_same_parts
 from tests.support.snapshots import outcome, snapshot
 from tests.support.stock import EntityMessage, stock_entity
 from tests.support.strategies import wire
+from tests.support.strategies.samples import serialise
 from tests.support.strategies.schema import (
     ARRAY,
     ENTITY,
@@ -274,3 +276,31 @@ def test_integers(lazy_type: type[LazyEntity], number: int) -> None:
     raw = _property(wire.integer(VALUE.integer_value, number)).encode()
     assert snapshot(lazy_type.from_bytes(raw)["a"]) == snapshot(number)
     assert snapshot(stock_entity(raw)["a"]) == snapshot(number)
+
+
+@pytest.mark.parametrize("size", [0, 1, 2, 63, 64, 65, 127, 128, 129])
+@pytest.mark.parametrize("character", ["a", "\0", "\x7f", "\x80", "é", "€", "😀"])
+def test_strings_of_any_size(lazy_type: type[LazyEntity], size: int, character: str) -> None:
+    for text in (character * size, "x" * size + character, character + "x" * size):
+        raw = serialise({"text": text})
+        read = lazy_type.from_bytes(raw)["text"]
+        assert type(read) is str
+        assert read == stock_entity(raw)["text"] == text
+        assert read.isascii() == text.isascii()
+        assert hash(read) == hash(text)
+
+
+@pytest.mark.parametrize("size", [2, 64, 65])
+@pytest.mark.parametrize("place", [0, 1, -1])
+def test_strings_that_are_not_utf8(lazy_type: type[LazyEntity], size: int, place: int) -> None:
+    text = bytearray(b"x" * size)
+    text[place] = 0xFF
+    raw = wire.message(
+        ENTITY.properties,
+        wire.delimited(ENTRY.key, "text"),
+        wire.message(ENTRY.value, wire.delimited(VALUE.string_value, bytes(text))),
+    ).encode()
+    lazy = lazy_type.from_bytes(raw)
+    with pytest.raises(DecodeError, match="text"):
+        lazy["text"]
+    assert list(lazy) == ["text"]

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 import lazyentity
 from lazyentity import LazyEntity
 from tests.entity.consumption import COPIES
+from tests.fuzz.sequences import RAW, STEPS, Case, compare, lazily
 from tests.support.snapshots import (
     geo_points_without_address,
     outcome,
@@ -168,3 +169,19 @@ def test_copies(lazy_type: type[LazyEntity], raw: bytes) -> None:
         expected = snapshot_outcome(partial(duplicate, stock_entity(raw)))
         assert snapshot_outcome(partial(duplicate, lazy_type.from_bytes(raw))) == expected
     assert snapshot(lazy_type.from_bytes(raw).copy()) == snapshot(stock_entity(raw).copy())
+
+
+CASES = st.builds(
+    Case,
+    raw=entities(Grammar(properties=6)),
+    steps=st.lists(st.tuples(st.sampled_from(STEPS), st.integers(0, 2**32 - 1)), max_size=25).map(
+        tuple
+    ),
+    writer=st.sampled_from(list(RAW)),
+)
+
+
+@given(case=CASES)
+def test_operations_in_any_order(lazy_type: type[LazyEntity], case: Case) -> None:
+    """After each of any sequence of operations the two cannot be told apart."""
+    compare(case, lazily(case, RAW, lazy_type), RAW)

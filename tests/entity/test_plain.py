@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 import lazyentity
 from lazyentity import LazyEntity
 from lazyentity.codec.undecoded import UNDECODED
-from lazyentity.entity import LazyEntityBase
 from lazyentity.strict import make_strict
 from tests.support.snapshots import Raised, outcome, snapshot
 from tests.support.stock import EntityMessage, lazy_entities_in, stock_entity
@@ -292,12 +291,3 @@ def _entry(name: str, *value: wire.Field) -> wire.Field:
     return wire.message(
         ENTITY.properties, wire.delimited(ENTRY.key, name), wire.message(ENTRY.value, *value)
     )
-
-
-def test_nothing_lazy_is_left(lazy_type: type[LazyEntity]) -> None:
-    """Entities become dicts at every depth, an empty entity and one without a key as well."""
-    raw = serialise({"a": {"b": [{"c": [{}, []]}]}, "e": Entity()})
-    made = lazyentity.to_dict(lazy_type.from_bytes(raw))
-    assert made == {"a": {"b": [{"c": [{}, []]}]}, "e": {}}
-    assert not any(isinstance(value, LazyEntityBase) for value in made.values())
-    assert type(made["a"]["b"][0]["c"][0]) is dict

@@ -73,7 +73,7 @@ def test_one_object_per_attribute(lazy_type: type[LazyEntity]) -> None:
             return {
                 name: entity[name] if name == "p1" else getattr(entity, name)
                 for name in orders[number % len(orders)]
-            }
+            } | {"leaf": entity["p1"][1]["inner"]}
 
         results = together(THREADS, read_all)
         assert _same_objects(results)

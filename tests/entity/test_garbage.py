@@ -1,12 +1,9 @@
-"""Garbage collections in the middle of a read, with other reads meanwhile.
-
-CPython before 3.12 may collect garbage whenever it allocates a container. That runs Python code,
-finalizers and callbacks, and other threads.
-"""
+"""Garbage collections: in the middle of a read, and of entities that lead to themselves."""
 
 from __future__ import annotations
 
 import gc
+import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -15,8 +12,6 @@ import pytest
 
 from lazyentity import LazyEntity
 from tests.support.strategies.samples import serialise
-
-pytestmark = pytest.mark.usefixtures("only_new_objects")
 
 RAW = serialise(
     {"inner": {"deep": 1}, "many": [1, 2], "text": "t", "more": "u"},
@@ -57,6 +52,7 @@ def _collecting_later(allocations: int, callback: Callable[[], object]) -> Itera
         taken.clear()
 
 
+@pytest.mark.usefixtures("only_new_objects")
 @pytest.mark.parametrize("second", READS)
 @pytest.mark.parametrize("first", READS)
 def test_both_get_the_same_objects(lazy_type: type[LazyEntity], first: str, second: str) -> None:
@@ -72,3 +68,36 @@ def test_both_get_the_same_objects(lazy_type: type[LazyEntity], first: str, seco
         assert entity._meanings.keys() == {"many", "text", "more"}
         # The client writes a meaning back only with the very object it was read with.
         assert all(original is entity[name] for name, (_, original) in entity._meanings.items())
+
+
+WAYS: dict[str, Callable[[Any], object]] = {
+    "a value": lambda entity: entity.update(text=entity),
+    "a new value": lambda entity: entity.setdefault("more", [entity]),
+    "storage": lambda entity: dict.__setitem__(entity, "text", entity),
+    "a list that was read": lambda entity: entity["many"].append(entity),
+    "an embedded entity": lambda entity: entity["inner"].update(deep=entity),
+    # Only the collector looks into a slot, which a subclass may have.
+    "an attribute or slot": lambda entity: setattr(entity, "slot", entity),
+    "an attribute": lambda entity: setattr(entity, "itself", entity),
+    "an attribute of an embedded entity": lambda entity: setattr(entity["inner"], "outer", entity),
+    "vars()": lambda entity: vars(entity).update(itself=entity),
+    "__dict__": lambda entity: setattr(entity, "__dict__", {"itself": entity}),
+    "the key": lambda entity: setattr(entity.key, "owner", entity),
+    "meanings": lambda entity: entity._meanings.update(text=(15, entity)),
+    "a policy": lambda entity: setattr(entity, "_policy", [entity]),
+}
+
+
+@pytest.mark.parametrize("has_slots", [False, True])
+@pytest.mark.parametrize("lead", WAYS.values(), ids=WAYS)
+def test_cycles_are_collected(
+    lazy_type: type[LazyEntity], lead: Callable[[Any], object], has_slots: bool
+) -> None:
+    """Also where the entity was not known to the collector before."""
+    kind: Any = type("Slotted", (lazy_type,), {"__slots__": ("slot",)}) if has_slots else lazy_type
+    entity = kind.from_bytes(RAW)
+    lead(entity)
+    seen = weakref.ref(entity)
+    del entity
+    gc.collect()
+    assert seen() is None
