@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tests.backends import hostile_program
+from tests.fuzz.calls_child import CLASSES
 
 pytestmark = pytest.mark.any_backend
 
@@ -29,23 +28,11 @@ def test_hostile_calls() -> None:
         timeout=240,
     )
     assert finished.returncode == 0, (finished.returncode, finished.stderr)
-    assert json.loads(finished.stdout) > 10_000
-
-
-def test_no_class_is_left_out() -> None:
-    """Each class of each native module is among them."""
-    found = {
-        f"{kind.__module__}.{kind.__qualname__}"
-        for module in hostile_program.MODULES
-        for kind in vars(importlib.import_module(module)).values()
-        if isinstance(kind, type) and kind.__module__ == module
-    }
-    assert found <= set(hostile_program.CLASSES)
+    assert json.loads(finished.stdout) > 100_000
 
 
 def test_pickled_state_is_refused() -> None:
     """An extension class keeps its state in C and accepts none from a pickle."""
-    for name in hostile_program.CLASSES:
-        kind: Any = hostile_program.class_of(name)
+    for kind in CLASSES:
         assert not hasattr(kind, "__setstate__")
         assert not hasattr(kind, "__setstate_cython__")

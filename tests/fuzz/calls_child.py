@@ -30,6 +30,7 @@ from lazyentity.entity import LazyEntity, derived_type
 from lazyentity.patches.api import responses
 from lazyentity.readers import LAZY, STOCK
 from lazyentity.strict import make_strict
+from tests.backends import documents, indexes
 from tests.fuzz import hostile, material, running
 from tests.fuzz.hostile import Evil
 from tests.fuzz.seeds import RESPONSES
@@ -46,6 +47,7 @@ MODULES = [
     importlib.import_module(f"lazyentity.native.{found.name}")
     for found in pkgutil.iter_modules(native.__path__)
 ]
+entities: Any = importlib.import_module("lazyentity.native.entities")
 FUNCTIONS = [
     value
     for module in MODULES
@@ -123,15 +125,13 @@ def _subclassed(chance: random.Random) -> Any:
 
 
 def _reader(chance: random.Random) -> Any:
-    (module,) = (module for module in MODULES if hasattr(module, "EntityReader"))
     kind = chance.choice((LazyEntity, dict, int, hostile.HostileDict, chance.choice(KINDS)))
     is_stock, prepare = chance.random() < 0.5, chance.choice((None, None, hostile.value(chance)))
-    return module.EntityReader(kind, hostile.value(chance), is_stock=is_stock, prepare=prepare)
+    return entities.EntityReader(kind, hostile.value(chance), is_stock=is_stock, prepare=prepare)
 
 
 def _rpc(chance: random.Random) -> Any:
-    (module,) = (module for module in MODULES if hasattr(module, "ReadRpc"))
-    made = module.ReadRpc()
+    made = entities.ReadRpc()
     made.reader = chance.choice((None, LAZY, STOCK, _reader(chance)))
     return made
 
@@ -158,6 +158,11 @@ MAKERS: tuple[Callable[[random.Random], Any], ...] = (
     _subclassed,
     _reader,
     _rpc,
+    lambda chance: indexes.NATIVE.of(chance.choice((indexes.SAMPLE, *indexes.ENTITY_PROTOS))),
+    lambda chance: documents.native.DocumentBytes.of(
+        documents.SAMPLE, documents.READ_TIME, documents.RESPONSE
+    ),
+    lambda chance: entities.ViewAs(chance.choice(CLASSES)),
     lambda chance: datastore_pb2.LookupResponse.pb()(),
     lambda chance: chance.choice(KINDS),
 )
