@@ -22,7 +22,7 @@ from lazyentity.entity import LazyEntityBase
 from tests.fuzz.steps import LAZY_STEPS, Side, Step, taint
 from tests.fuzz.steps import STEPS as ON_ENTITIES
 from tests.support.snapshots import Raised, geo_points_without_address, outcome, snapshot
-from tests.support.stock import EntityMessage, comparable, content, lazy_entities_in
+from tests.support.stock import EntityMessage, comparable, content, in_order_of, lazy_entities_in
 from tests.support.writing import assert_written, stock_encoding
 
 Write = Callable[[Any], Any]
@@ -120,13 +120,13 @@ def compare(case: Case, done: Done | None, writers: dict[str, Write]) -> None:
     for (step, seed), ours, theirs in steps:
         assert ours == theirs, f"{step.__name__} {seed}: {ours} is not {theirs}"
     lazy = done.side.entity
-    _put_in_order(lazy, stock.entity)
+    in_order_of(lazy, stock.entity, dict.get)
     expected = plain_outcome(writers[case.writer], stock.entity)
     _assert_same_writing(done.written, done.unread, expected, stock)
     ours, theirs = plain_outcome(snapshot, lazy), plain_outcome(snapshot, stock.entity)
     assert ours == theirs, f"afterwards: {ours} is not {theirs}"
     # By now all of it is decoded.
-    _put_in_order(lazy, stock.entity)
+    in_order_of(lazy, stock.entity, dict.get)
     with geo_points_without_address():
         ours, theirs = _text(lazy), _text(stock.entity)
     assert ours == theirs, f"shown: {ours} is not {theirs}"
@@ -238,27 +238,6 @@ def _assert_refused(side: Side) -> None:
         refused = outcome(by_encoder, side.entity)
     assert isinstance(refused, Raised), "the sentinel was written"
     assert refused.kind in (TypeError, ValueError), refused
-
-
-def _put_in_order(lazy: Any, stock: Any) -> None:
-    """Give a stock entity the order of a lazy one, but decode nothing."""
-    if lazy.keys() != stock.keys():
-        return
-    for name in list(lazy):
-        value = stock.pop(name)
-        _put_value_in_order(dict.get(lazy, name), value)
-        stock[name] = value
-
-
-def _put_value_in_order(lazy: Any, stock: Any) -> None:
-    if isinstance(lazy, Entity) and isinstance(stock, Entity):
-        _put_in_order(lazy, stock)
-    elif isinstance(lazy, list) and isinstance(stock, list):
-        for ours, theirs in zip(lazy, stock, strict=True):
-            _put_value_in_order(ours, theirs)
-    elif type(lazy) is type(stock) is dict:
-        for ours, theirs in zip(lazy.values(), stock.values(), strict=True):
-            _put_value_in_order(ours, theirs)
 
 
 def _assert_same_writing(written: Any, unread: set[Any], expected: Any, stock: Side) -> None:

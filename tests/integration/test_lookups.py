@@ -35,12 +35,14 @@ def _keys(client: Client, *numbers: int) -> list[datastore.Key]:
     return [_key(client, number) for number in numbers]
 
 
-def _get(client: Client) -> Any:
-    return client.get(_key(client, 1))
+def _get_multi(*numbers: int, collecting: tuple[str, ...] = ()) -> Callable[[Client], Any]:
+    """Return a look-up of keys that also returns the lists that the client fills."""
 
+    def read(client: Client) -> Any:
+        lists: dict[str, list[Any]] = {name: [] for name in collecting}
+        return client.get_multi(_keys(client, *numbers), **lists), lists
 
-def _get_absent(client: Client) -> Any:
-    return client.get(_key(client, 99))
+    return read
 
 
 def _get_with_missing(client: Client) -> Any:
@@ -48,52 +50,23 @@ def _get_with_missing(client: Client) -> Any:
     return client.get(_key(client, 99), missing=missing), missing
 
 
-def _get_multi(client: Client) -> Any:
-    return client.get_multi(_keys(client, 3, 1, 2))
+DEFERRED = _get_multi(1, 2, 3, 4, 5, collecting=("deferred",))
+READS: dict[str, Callable[[Client], Any]] = {
+    "get": lambda client: client.get(_key(client, 1)),
+    "get absent": lambda client: client.get(_key(client, 99)),
+    "get with missing": _get_with_missing,
+    "get eventually": lambda client: client.get(_key(client, 1), eventual=True),
+    "get_multi": _get_multi(3, 1, 2),
+    "get_multi of all and more": _get_multi(1, 98, 2, 99, 3, 4, 5),
+    "get_multi of none": _get_multi(),
+    "get_multi of the same": _get_multi(1, 1),
+    "get_multi with missing": _get_multi(1, 98, 2, 99, collecting=("missing",)),
+    "get_multi with deferred": DEFERRED,
+    "get_multi with both": _get_multi(99, 1, 98, 2, collecting=("missing", "deferred")),
+}
 
 
-def _get_multi_of_all_and_more(client: Client) -> Any:
-    return client.get_multi(_keys(client, 1, 98, 2, 99, 3, 4, 5))
-
-
-def _get_multi_of_none(client: Client) -> Any:
-    return client.get_multi([])
-
-
-def _get_multi_with_missing(client: Client) -> Any:
-    missing: list[Any] = []
-    return client.get_multi(_keys(client, 1, 98, 2, 99), missing=missing), missing
-
-
-def _get_multi_with_deferred(client: Client) -> Any:
-    deferred: list[Any] = []
-    return client.get_multi(_keys(client, 1, 2, 3, 4, 5), deferred=deferred), deferred
-
-
-def _get_multi_with_missing_and_deferred(client: Client) -> Any:
-    missing: list[Any] = []
-    deferred: list[Any] = []
-    found = client.get_multi(_keys(client, 99, 1, 98, 2), missing=missing, deferred=deferred)
-    return found, missing, deferred
-
-
-def _get_multi_of_the_same(client: Client) -> Any:
-    return client.get_multi(_keys(client, 1, 1))
-
-
-def _get_eventually(client: Client) -> Any:
-    return client.get(_key(client, 1), eventual=True)
-
-
-@pytest.mark.parametrize(
-    "read",
-    [
-        *(_get, _get_absent, _get_with_missing, _get_eventually),
-        *(_get_multi, _get_multi_of_all_and_more, _get_multi_of_none, _get_multi_of_the_same),
-        *(_get_multi_with_missing, _get_multi_with_deferred, _get_multi_with_missing_and_deferred),
-    ],
-    ids=lambda read: read.__name__.strip("_"),
-)
+@pytest.mark.parametrize("read", READS.values(), ids=READS)
 def test_read(sides: Sides, read: Callable[[Client], Any]) -> None:
     """A lazy lookup gives the stock client's results, missing and deferred keys included."""
     sides.check(read)
@@ -101,10 +74,11 @@ def test_read(sides: Sides, read: Callable[[Client], Any]) -> None:
 
 def test_deferred_keys_are_looked_up_or_handed_out(sides: Sides, endpoint: Endpoint) -> None:
     """The client repeats requests after short responses, unless the caller takes deferred keys."""
-    found, deferred = sides.check(_get_multi_with_deferred)
-    assert len(found) + len(deferred) == COUNT
-    assert bool(deferred) is (endpoint.name == "loopback in small batches")
-    assert len(sides.check(_get_multi)) == 3
+    found, lists = sides.check(DEFERRED)
+    assert len(found) + len(lists["deferred"]) == COUNT
+    assert bool(lists["deferred"]) is (endpoint.name == "loopback in small batches")
+    found, _ = sides.check(READS["get_multi"])
+    assert len(found) == 3
 
 
 def test_partial_keys_are_refused(sides: Sides) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -63,50 +64,43 @@ if not BEGINS_LATER:
     del OPTIONS["later"], OPTIONS["read-only, later"]
 
 
+def _get_multi(client: Client, _transaction: Transaction) -> Any:
+    missing: list[Any] = []
+    # No more than any server returns at once: in a transaction that begins later, the client
+    # requests deferred keys in a second transaction, and fails.
+    return client.get_multi([_key(client, number) for number in (1, 99)], missing=missing), missing
+
+
+def _query_after_get(client: Client, transaction: Transaction) -> Any:
+    first, begun_with = client.get(_key(client, 1)), transaction.id
+    rest = list(_accounts(client).fetch())
+    return first, rest, transaction.id == begun_with
+
+
+READS: dict[str, Callable[[Client, Transaction], Any]] = {
+    "get": lambda client, _: [client.get(_key(client, number)) for number in (1, 99)],
+    "get_multi": _get_multi,
+    "query": lambda client, _: list(_accounts(client).fetch()),
+    "query after get": _query_after_get,
+}
+
+
 @pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
 class TestReads:
     """Reads in every kind of transaction."""
 
-    def test_get(self, sides: Sides, options: dict[str, Any]) -> None:
-        def read(client: Client) -> Any:
+    @pytest.mark.parametrize("read", READS.values(), ids=READS)
+    def test_read(
+        self, sides: Sides, options: dict[str, Any], read: Callable[[Client, Transaction], Any]
+    ) -> None:
+        def scenario(client: Client) -> Any:
             with client.transaction(**options) as transaction:
-                first = client.get(_key(client, 1))
                 # A transaction that is begun later has its id from the first read.
-                begun = transaction.id is not None
-                return first, client.get(_key(client, 99)), begun
+                return read(client, transaction), transaction.id is not None
 
-        result = sides.check(read, _prepare)
-        assert result[2]
-
-    def test_get_multi(self, sides: Sides, options: dict[str, Any]) -> None:
-        def read(client: Client) -> Any:
-            missing: list[Any] = []
-            # No more than any server returns at once: in a transaction that begins later, the
-            # client requests deferred keys in a second transaction, and fails.
-            keys = [_key(client, number) for number in (1, 99)]
-            with client.transaction(**options):
-                found = client.get_multi(keys, missing=missing)
-            return found, missing
-
-        sides.check(read, _prepare)
-
-    def test_query(self, sides: Sides, options: dict[str, Any]) -> None:
-        def read(client: Client) -> Any:
-            with client.transaction(**options):
-                return list(_accounts(client).fetch())
-
-        sides.check(read, _prepare)
-
-    def test_query_after_get(self, sides: Sides, options: dict[str, Any]) -> None:
-        def read(client: Client) -> Any:
-            with client.transaction(**options) as transaction:
-                first = client.get(_key(client, 1))
-                begun_with = transaction.id
-                rest = list(_accounts(client).fetch())
-                return first, rest, transaction.id == begun_with
-
-        result = sides.check(read, _prepare)
-        assert result[2]
+        found, has_begun = sides.check(scenario, _prepare)
+        assert has_begun
+        assert read is not _query_after_get or found[2]
 
     def test_transaction_passed_by_hand(self, sides: Sides, options: dict[str, Any]) -> None:
         def read(client: Client) -> Any:

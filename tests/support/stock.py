@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import operator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from google.cloud.datastore import helpers
@@ -106,25 +107,34 @@ def _plain_fields(fields: Iterable[Any]) -> list[Any]:
     ]
 
 
-def in_order_of(other: Entity, entity: Entity) -> Entity:
+def in_order_of(
+    other: Entity, entity: Entity, read: Callable[[Any, Any], Any] = operator.getitem
+) -> Entity:
     """Give the properties of ``entity``, and of the entities in it, the order that ``other`` has.
 
     The stock client's own order is that of a hash that is seeded by the process.
+
+    Args:
+        other: an entity with the same names.
+        entity: a stock entity.
+        read: reads a property of ``other``. ``dict.get`` decodes nothing, and orders nothing in it.
     """
     assert entity.keys() == other.keys()
     for name in list(other):
         value = entity.pop(name)
-        _order_value(other[name], value)
+        _order_value(read(other, name), value, read)
         entity[name] = value
     return entity
 
 
-def _order_value(other: Any, value: Any) -> None:
-    if isinstance(value, Entity):
-        in_order_of(other, value)
-    elif isinstance(value, list):
+def _order_value(other: Any, value: Any, read: Callable[[Any, Any], Any]) -> None:
+    if isinstance(value, Entity) and isinstance(other, Entity):
+        in_order_of(other, value, read)
+    elif type(value) is type(other) is dict:
+        _order_value([*other.values()], [*value.values()], read)
+    elif isinstance(value, list) and isinstance(other, list):
         for other_item, item in zip(other, value, strict=True):
-            _order_value(other_item, item)
+            _order_value(other_item, item, read)
 
 
 def lazy_entities_in(value: Any) -> list[LazyEntityBase]:
