@@ -293,26 +293,12 @@ def _shared(raw: bytes) -> dict[str, Any]:
     return shared
 
 
-class Levels:
-    """The memory in use, and the number of references to the shared objects."""
-
-    def __init__(self, shared: dict[str, Any]) -> None:
-        gc.collect()
-        self.blocks = sys.getallocatedblocks()
-        self.memory = pages("Anonymous", "Swap")
-        self.references = {name: sys.getrefcount(value) for name, value in shared.items()}
-
-    def grown_to(self, after: Levels) -> Counter[str]:
-        """Return the growth from this to ``after``, by measure."""
-        references = {
-            f"references to {name}": count - self.references[name]
-            for name, count in after.references.items()
-        }
-        return Counter(
-            blocks=after.blocks - self.blocks,
-            memory=after.memory - self.memory,
-            **references,
-        )
+def levels(shared: dict[str, Any]) -> Counter[str]:
+    """Return the memory in use, and the number of references to the shared objects."""
+    gc.collect()
+    references = {f"references to {name}": sys.getrefcount(value) for name, value in shared.items()}
+    memory = pages("Anonymous", "Swap")
+    return Counter(blocks=sys.getallocatedblocks(), memory=memory, **references)
 
 
 def leaks(grown: Mapping[str, int]) -> dict[str, int]:
@@ -330,14 +316,14 @@ def growth(use: Use, raw: bytes, count: int) -> dict[str, int]:
     A leak grows in every round; caches and free lists only fill in some.
     """
     shared = _shared(raw)
-    levels = Levels(shared)
+    after = levels(shared)
     least: Counter[str] | None = None
     for _ in range(ROUNDS):
         for _ in range(count):
             use(raw)
-        before, levels = levels, Levels(shared)
-        grown = before.grown_to(levels)
-        least = +grown if least is None else least & grown
+        before, after = after, levels(shared)
+        grown = after - before
+        least = grown if least is None else least & grown
         # Further rounds could only take away from it.
         if not leaks(least):
             break

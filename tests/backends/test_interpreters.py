@@ -84,31 +84,26 @@ def test_a_request_is_refused() -> None:
     assert "unset the variable" in error
 
 
-def test_no_reason_where_the_native_backend_serves() -> None:
-    state = forks.answer(
-        "-c",
-        "import json\nfrom lazyentity import _backend, _choice\n"
-        "print(json.dumps([_backend.obstacle, _choice.obstacle()]))",
-        LAZYENTITY_BACKEND="native",
-    )
-    assert state == [None, None]
-
-
-def test_the_reason_of_a_request_for_the_pure_backend() -> None:
-    state = forks.answer(
-        "-c",
-        "import json\nfrom lazyentity import _backend, _choice\n"
-        "print(json.dumps([str(_backend.obstacle), str(_choice.obstacle())]))",
-        LAZYENTITY_BACKEND="pure",
-    )
-    assert (
-        state
-        == [
+@pytest.mark.parametrize(
+    ("asked", "reason"),
+    [
+        ("native", None),
+        (
+            "pure",
             "LAZYENTITY_BACKEND=pure requests the pure backend; to get the native backend, "
-            "unset the variable"
-        ]
-        * 2
+            "unset the variable",
+        ),
+    ],
+)
+def test_the_reason_of_a_request(asked: str, reason: str | None) -> None:
+    state = forks.answer(
+        "-c",
+        "import json\nfrom lazyentity import _backend, _choice\n"
+        "told = _backend.obstacle, _choice.obstacle()\n"
+        "print(json.dumps([each and str(each) for each in told]))",
+        LAZYENTITY_BACKEND=asked,
     )
+    assert state == [reason] * 2
 
 
 def test_the_reason_where_a_module_is_missing() -> None:

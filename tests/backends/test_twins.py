@@ -99,37 +99,22 @@ def test_every_class_is_held_against_its_protocol() -> None:
 
 
 @pytest.mark.parametrize("name", CLASSES)
-def test_public_members(name: str) -> None:
-    """A class has the same public names in both backends, the operations of dict included."""
-    pure, native = (
-        {member for member in dir(_attribute(backend, name)) if not member.startswith("_")}
-        for backend in BACKENDS
-    )
-    assert native == pure
+def test_members(name: str) -> None:
+    """Both backends have the same public names, those of dict included, and all that is declared.
 
-
-@pytest.mark.parametrize("backend", BACKENDS)
-@pytest.mark.parametrize("name", CLASSES)
-def test_declared_members(name: str, backend: str) -> None:
-    """A class has every name that its protocol declares, underscored or not, and object has not."""
-    kind = _attribute(backend, name)
-    for member in DECLARED[CLASSES[name]]:
-        assert getattr(kind, member) is not getattr(object, member, None), member
-
-
-@pytest.mark.parametrize("name", CLASSES)
-def test_members_are_declared(name: str) -> None:
-    """A protocol lacks no member of the native class, and no public one of the pure class.
-
-    Other underscored names of the pure class are its own: Cython hides those of the native one.
+    Every member of the native class is declared. Other underscored names of the pure class are its
+    own: Cython hides those of the native one.
     """
+    public = []
     for backend in BACKENDS:
-        kind = _attribute(backend, name)
+        kind, declared = _attribute(backend, name), DECLARED[CLASSES[name]]
+        for member in declared:
+            assert getattr(kind, member) is not getattr(object, member, None), member
+        public.append({member for member in dir(kind) if not member.startswith("_")})
         inherited = dir(dict if issubclass(kind, dict) else object)
         members = {member for member in dir(kind) if not member.startswith("__")}
-        if backend == "pure":
-            members = {member for member in members if not member.startswith("_")}
-        assert members - {*inherited} <= {*DECLARED[CLASSES[name]]}
+        assert (public[-1] if backend == "pure" else members) - {*inherited} <= {*declared}
+    assert public[0] == public[1]
 
 
 @pytest.mark.parametrize("member", DECLARED["LazyMapping"])
@@ -170,21 +155,13 @@ def test_declared_members_of_a_shape(backend: str) -> None:
 
 @pytest.mark.parametrize("name", STUBS)
 def test_stubs(name: str) -> None:
-    """The declarations of a stub are there, the methods of its classes included."""
+    """What a stub declares is in the module; public functions and classes of that are declared."""
     module = importlib.import_module(f"lazyentity.native.{name}")
     stub = ast.parse((PACKAGE / "native" / f"{name}.pyi").read_text(encoding="utf-8"))
     for declared, body in _names(stub.body):
         value = getattr(module, declared)
         for member, _ in _names(body):
             assert hasattr(value, member), f"{declared}.{member}"
-
-
-@pytest.mark.parametrize("name", STUBS)
-def test_stubs_are_whole(name: str) -> None:
-    """Public functions and classes of a compiled module are in its stub."""
-    module = importlib.import_module(f"lazyentity.native.{name}")
-    stub = ast.parse((PACKAGE / "native" / f"{name}.pyi").read_text(encoding="utf-8"))
-    declared = {found for found, _ in _names(stub.body)}
     kinds = ("cython_function_or_method", "builtin_function_or_method")
     defined = {
         found
@@ -193,4 +170,4 @@ def test_stubs_are_whole(name: str) -> None:
         and getattr(value, "__module__", None) == module.__name__
         and (isinstance(value, type) or type(value).__name__ in kinds)
     }
-    assert defined <= declared
+    assert defined <= {found for found, _ in _names(stub.body)}

@@ -1,4 +1,4 @@
-"""The making of lazy entities, their type, and changes that an application makes to it."""
+"""The making of lazy entities, their type and its changes, and the mode in which they are made."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from google.protobuf.message import DecodeError
 
 import lazyentity
 from lazyentity import LazyEntity, _mode
+from lazyentity._mode import eager, enter, is_eager, leave, reads_eagerly
 from lazyentity.codec import messages
 from tests.entity.consumption import describe
 from tests.support.snapshots import outcome, snapshot, whole
@@ -241,3 +242,50 @@ def test_another_class(lazy_type: type[LazyEntity]) -> None:
     own = own_class(key=lazy.key, exclude_from_indexes=tuple(lazy.exclude_from_indexes))
     own.update(lazy)
     assert (own.key, dict(own)) == (stock.key, dict(stock))
+
+
+@reads_eagerly
+def _marked(called: object) -> object:
+    enter(None)
+    try:
+        return called() if callable(called) else called
+    finally:
+        leave()
+
+
+@pytest.mark.any_backend
+def test_only_what_a_marked_function_calls_is_eager() -> None:
+    assert _marked(lambda: (lambda: is_eager())()) is True
+    assert is_eager() is False
+
+
+@pytest.mark.any_backend
+def test_other_threads_are_not() -> None:
+    """Nor is a thread that the function itself started."""
+    with ThreadPoolExecutor() as threads:
+        assert _marked(lambda: threads.submit(is_eager).result()) is False
+        assert _marked(lambda: threads.submit(_marked, is_eager).result()) is True
+
+
+@pytest.mark.any_backend
+def test_a_generator_is_not_once_the_function_has_ended() -> None:
+    assert list(_marked(lambda: (is_eager() for _ in range(1)))) == [False]  # type: ignore[call-overload]  # iterable
+
+
+@pytest.mark.any_backend
+def test_after_an_error() -> None:
+    def fail() -> None:
+        raise ValueError
+
+    with pytest.raises(ValueError):  # noqa: PT011  # of its own
+        _marked(fail)
+    assert is_eager() is False
+    # No note is left: functions that are marked and make none are not eager.
+    assert reads_eagerly(lambda: is_eager())() is False
+
+
+@pytest.mark.any_backend
+def test_inside_eager() -> None:
+    with eager():
+        assert _marked(is_eager) is True
+        assert is_eager() is True

@@ -111,34 +111,6 @@ def test_meanings_hold_the_value_that_was_read(lazy_type: type[LazyEntity], befo
     assert lazy._meanings["list"][1] is value
 
 
-def test_attributes_are_plain_from_then_on(lazy_type: type[LazyEntity]) -> None:
-    """An assigned attribute is no longer read from the bytes."""
-    lazy = lazy_type.from_bytes(PLAIN)
-    lazy.key = None
-    lazy.exclude_from_indexes = {"yes"}
-    lazy._meanings = {}
-    assert lazy.key is None
-    assert lazy.exclude_from_indexes == {"yes"}
-    assert lazy._meanings == {}
-    assert lazyentity.decoded(lazy) == ()
-
-
-def test_one_object_each(lazy_type: type[LazyEntity]) -> None:
-    """A decoded value stays the same object for every operation."""
-    lazy = lazy_type.from_bytes(RICH)
-    values = {name: lazy[name] for name in lazy}
-    for name, value in values.items():
-        assert lazy.get(name) is value
-        assert dict(lazy.items())[name] is value
-        assert dict(zip(lazy, lazy.values(), strict=True))[name] is value
-        assert lazy.copy()[name] is value
-        assert dict(lazy)[name] is value
-        assert (lazy | {})[name] is value
-        assert lazy.setdefault(name) is value
-    for name, value in values.items():
-        assert lazy.pop(name) is value
-
-
 def test_embedded_entities_are_lazy(lazy_type: type[LazyEntity]) -> None:
     """Embedded entities, in arrays too, decode their properties one by one as well."""
     lazy = lazy_type.from_bytes(RICH)

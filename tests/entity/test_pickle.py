@@ -11,7 +11,6 @@ import pytest
 from google.cloud.datastore.entity import Entity
 
 from lazyentity import LazyEntity
-from tests.entity.consumption import COPIES
 from tests.support.snapshots import snapshot
 from tests.support.stock import lazy_entities_in, stock_entity
 from tests.support.strategies.samples import PLAIN, RICH
@@ -52,13 +51,6 @@ def test_across_processes(lazy_type: type[LazyEntity]) -> None:
         assert finished.returncode == 0, finished.stderr.decode()
         expected = pickle.loads(pickle.dumps(stock_entity(raw)))
         assert snapshot(pickle.loads(finished.stdout)) == snapshot(expected)
-
-
-def test_meanings_survive(lazy_type: type[LazyEntity]) -> None:
-    """A copy's meanings hold the copy's own values: the client would write them back."""
-    for duplicate in COPIES.values():
-        made = duplicate(lazy_type.from_bytes(PLAIN))
-        assert made._meanings["number"][1] is made["number"]
 
 
 def test_a_copy_is_independent(lazy_type: type[LazyEntity]) -> None:

@@ -252,13 +252,6 @@ def test_everything_was_deleted(lazy_type: type[LazyEntity]) -> None:
         assert lazyentity.to_dict(lazy) == lazyentity.materialize(lazy) == {}
 
 
-def test_detached(lazy_type: type[LazyEntity]) -> None:
-    lazy = lazy_type.from_bytes(RICH)
-    lazy["inner"]
-    (detached,) = lazyentity.detach([lazy])
-    assert lazyentity.to_dict(detached) == plain({"inner": stock_entity(RICH)["inner"]})
-
-
 @pytest.mark.parametrize("operation", [lazyentity.to_dict, lazyentity.materialize])
 def test_an_unusual_leaf_is_tried_once(
     lazy_type: type[LazyEntity],

@@ -32,6 +32,8 @@ READS: list[Callable[[Any, str], Any]] = [
     lambda entity, name: dict(entity.items())[name],
     lambda entity, name: entity.copy()[name],
     lambda entity, name: dict(entity)[name],
+    lambda entity, name: (entity | {})[name],
+    lambda entity, name: dict(zip(entity, entity.values(), strict=True))[name],
 ]
 
 

@@ -1,7 +1,7 @@
 """The promises for any bytes taken for an entity, a read response, an ``EntityProto``, a document.
 
 Protobuf's parser and the stock client are the judges wherever they accept the bytes. Where they
-refuse a whole message, a lazy entity may still give parts of it, and the pure backend is the judge.
+refuse a whole message, a lazy entity may still give the parts that they accept alone.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from typing import Any
 
 from google.protobuf.message import DecodeError
 
-from tests.backends.backends import NATIVE, assert_same_access, assert_same_written
+from tests.backends.backends import NATIVE, assert_same_written
 from tests.backends.columns import assert_same_column
 from tests.backends.documents import assert_same_document
 from tests.backends.indexes import assert_same_index
 from tests.backends.responses import assert_same_split
-from tests.support.parts import assert_same_parts
+from tests.support.parts import assert_reads_like_its_parts, assert_same_parts
 from tests.support.snapshots import Raised, outcome, snapshot, whole
 from tests.support.stock import EntityMessage, stock_entity
 
@@ -44,7 +44,7 @@ def check_entity(raw: bytes) -> None:
     message = outcome(lambda: EntityMessage.FromString(raw))
     if isinstance(message, Raised):
         assert message.kind is DecodeError
-        assert_same_access(raw, malformed=True)
+        assert_reads_like_its_parts(NATIVE, raw)
         return
     assert_same_written(raw)
     assert_same_parts(NATIVE.from_bytes(raw), message)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from google.cloud import datastore
 
-from tests.integration.sides import Sides
+from tests.integration.conftest import Sides
 
 Client = datastore.Client
 

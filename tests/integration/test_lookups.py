@@ -8,9 +8,8 @@ from typing import Any
 import pytest
 from google.cloud import datastore
 
-from tests.integration.conftest import MakeClient
+from tests.integration.conftest import MakeClient, Sides
 from tests.integration.endpoints import Endpoint
-from tests.integration.sides import Sides
 from tests.support.entities import fill
 
 Client = datastore.Client

@@ -10,8 +10,8 @@ import pytest
 from google.cloud import datastore
 from google.cloud.datastore.query import And, Or, PropertyFilter, Query
 
+from tests.integration.conftest import Sides
 from tests.integration.endpoints import Endpoint, wipe
-from tests.integration.sides import Sides
 from tests.support.clients import EXPLAINS, close
 from tests.support.entities import fill
 

@@ -11,10 +11,9 @@ from google.cloud import datastore
 from google.cloud.datastore import helpers
 
 import lazyentity
-from tests.integration.conftest import MakeClient
+from tests.integration.conftest import MakeClient, Sides
 from tests.integration.endpoints import Endpoint, stored
 from tests.integration.rewrites import KIND, REWRITES, prepare, rewritten_by_stock
-from tests.integration.sides import Sides
 from tests.support.clients import BEGINS_LATER
 from tests.support.snapshots import snapshot
 

@@ -8,18 +8,24 @@ reading them; they are compared by themselves.
 from __future__ import annotations
 
 import functools
+import itertools
 import operator
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from google.cloud.datastore import helpers
 from google.cloud.datastore.entity import Entity
+from google.protobuf.empty_pb2 import Empty
 from google.protobuf.message import DecodeError
+from google.protobuf.wrappers_pb2 import StringValue
 
 import lazyentity
+from lazyentity import LazyEntity
 from lazyentity.entity import LazyEntityBase
 from tests.support.snapshots import Raised, outcome, snapshot, snapshot_key
-from tests.support.stock import EntityMessage, ValueMessage
+from tests.support.stock import EntityMessage, ValueMessage, unknown_fields
+from tests.support.strategies import wire
+from tests.support.strategies.schema import ENTITY, ENTRY
 
 
 def assert_same_parts(lazy: Any, message: Any) -> None:
@@ -185,3 +191,131 @@ def failures_inside(value: Any) -> Iterator[Raised]:
                 yield read
             else:
                 yield from failures_inside(read)
+
+
+# Protobuf's limit is a hundred messages, two or three for each level, counted from the one that it
+# parses. A lazy entity is parsed in parts.
+_DEEP = 25
+
+
+def assert_reads_like_its_parts(lazy_type: type[LazyEntity], raw: bytes) -> None:
+    """Check a lazy entity of ``raw`` of any bytes, as far as its parts can be parsed."""
+    message = outcome(lambda: EntityMessage.FromString(raw))
+    lazy = outcome(lambda: lazy_type.from_bytes(raw))
+    if not isinstance(message, Raised):
+        assert_same_parts(lazy, message)
+        return
+    assert message.kind is DecodeError
+    if isinstance(lazy, Raised):
+        assert lazy.kind is DecodeError
+        return
+    keys, entries = _split(raw)
+    _assert_same_key_alone(lazy, keys)
+    names = [_name(entry) for entry in entries]
+    last = dict(zip(names, entries, strict=True))
+    # Protobuf takes an entry with an unknown field inside for an unknown field, but only if it does
+    # not reject the value.
+    uncertain = {name for name, entry in zip(names, entries, strict=True) if _has_unknown(entry)}
+    assert lazy.keys() - uncertain == last.keys() - uncertain
+    parts: dict[str, Any] = {}
+    failures: list[Raised] = []
+    messages: list[Any] = []
+    for name in lazy.keys() - uncertain:
+        alone = outcome(_message_of, last[name])
+        if isinstance(alone, Raised):
+            _assert_undecodable(lazy, name)
+            failures.append(alone)
+            continue
+        parts[name] = stock_property(name, alone.properties[name])
+        messages.append(alone)
+        assert_same_property(lazy, name, alone.properties[name], parts[name])
+    if not uncertain:
+        assert_same_attributes(
+            lazy,
+            parts,
+            lambda: itertools.chain(failures, *map(failures_in, messages)),
+        )
+    _assert_can_be_passed_on(lazy_type, raw)
+
+
+def _assert_can_be_passed_on(lazy_type: type[LazyEntity], raw: bytes) -> None:
+    """Unread properties are written as they were received, and read the same afterwards."""
+    before = lazy_type.from_bytes(raw)
+    after = lazy_type.from_bytes(lazyentity.raw(before))
+    assert after.keys() == before.keys()
+    for name in after:
+        kinds = [
+            read.kind if isinstance(read, Raised) else type(read)
+            for read in (outcome(operator.getitem, entity, name) for entity in (before, after))
+        ]
+        assert kinds[0] is kinds[1]
+
+
+class _Malformed(Exception):
+    """No entity can be made: the message, an entry of it or a name in it is malformed."""
+
+
+def _split(raw: bytes) -> tuple[list[bytes], list[bytes]]:
+    """Return keys and entries, told apart by a message that knows no field at all."""
+    try:
+        fields = unknown_fields(Empty.FromString(raw))
+    except DecodeError:
+        raise _Malformed from None
+    parts = [
+        [
+            field.data
+            for field in fields
+            if (field.field_number, field.wire_type) == (number, wire.DELIMITED)
+        ]
+        for number in (ENTITY.key, ENTITY.properties)
+    ]
+    return parts[0], parts[1]
+
+
+def _name(entry: bytes) -> str:
+    """Return the name of an entry, read by a message that knows no other field."""
+    try:
+        return StringValue.FromString(entry).value
+    except DecodeError:
+        raise _Malformed from None
+
+
+def _has_unknown(entry: bytes) -> bool:
+    known = {(ENTRY.key, wire.DELIMITED), (ENTRY.value, wire.DELIMITED)}
+    fields = unknown_fields(Empty.FromString(entry))
+    return any((field.field_number, field.wire_type) not in known for field in fields)
+
+
+def _message_of(entry: bytes) -> Any:
+    return EntityMessage.FromString(wire.delimited(ENTITY.properties, entry).encode())
+
+
+def _assert_same_key_alone(lazy: LazyEntity, keys: list[bytes]) -> None:
+    raw = wire.encode(wire.delimited(ENTITY.key, key) for key in keys)
+    alone = outcome(lambda: EntityMessage.FromString(raw))
+    if isinstance(alone, Raised):
+        assert outcome(lambda: lazy.key).kind is DecodeError
+    else:
+        assert_same_key(lazy, alone)
+
+
+def _assert_undecodable(lazy: LazyEntity, name: str) -> None:
+    """A failed read says which property it was, leaves the entity as it was, and fails again."""
+    before = lazyentity.decoded(lazy)
+    read = outcome(operator.getitem, lazy, name)
+    if isinstance(read, Raised):
+        assert read.kind is DecodeError
+        assert repr(name) in read.text
+        assert outcome(operator.getitem, lazy, name) == read
+        assert lazyentity.decoded(lazy) == before
+        assert name in lazy
+    else:
+        is_refused = any(failure.kind is DecodeError for failure in failures_inside(read))
+        assert is_refused or _depth(read) > _DEEP
+
+
+def _depth(value: Any) -> int:
+    """Return the levels of lists and entities in a value."""
+    if isinstance(value, dict):
+        value = list(value.values())
+    return 1 + max(map(_depth, value), default=0) if isinstance(value, list) else 0
