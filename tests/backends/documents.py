@@ -19,36 +19,36 @@ from lazyentity.pure import documents as pure
 from lazyentity.pure.documentreader import DocumentReader as PureReader
 
 READ_TIME = 3
-_TIME = ".google.protobuf.Timestamp"
 _Field = descriptor_pb2.FieldDescriptorProto
+_SCHEMA = """
+Value null_value:11:INT32 boolean_value:1:BOOL integer_value:2:INT64 double_value:3:DOUBLE
+Value timestamp_value:10:time string_value:17:STRING bytes_value:18:BYTES reference_value:5:STRING
+Value geo_point_value:8:LatLng array_value:9:ArrayValue map_value:6:MapValue
+Value field_reference_value:19:STRING function_value:20:LatLng
+LatLng latitude:1:DOUBLE longitude:2:DOUBLE
+ArrayValue values:1:Value:repeated
+MapValue fields:1:map
+Document name:1:STRING fields:2:map create_time:3:time update_time:4:time
+Response document:1:Document transaction:2:BYTES read_time:3:time skipped_results:4:INT32
+"""
+"""The name of a message, then for each field its name, number and type."""
 
 
-def _message(file: Any, name: str, *fields: tuple[str, int, Any, bool]) -> Any:
-    """Add a message; a field: name, number, type or name of a message, whether repeated."""
-    added = file.message_type.add(name=name)
-    for field_name, number, kind, is_repeated in fields:
-        label = _Field.LABEL_REPEATED if is_repeated else _Field.LABEL_OPTIONAL
-        field = added.field.add(name=field_name, number=number, label=label)
-        if isinstance(kind, str):
-            field.type, field.type_name = _Field.TYPE_MESSAGE, kind
-        else:
-            field.type = kind
-    return added
-
-
-def _map(added: Any, name: str, number: int) -> None:
-    """Add a map from text to values to a message."""
-    entry = added.nested_type.add(name="FieldsEntry")
-    entry.options.map_entry = True
-    entry.field.add(name="key", number=1, type=_Field.TYPE_STRING, label=1)
-    entry.field.add(name="value", number=2, type=_Field.TYPE_MESSAGE, type_name=".d.Value", label=1)
-    added.field.add(
-        name=name,
-        number=number,
-        type=_Field.TYPE_MESSAGE,
-        type_name=f".d.{added.name}.FieldsEntry",
-        label=_Field.LABEL_REPEATED,
-    )
+def _add_field(
+    message: Any, name: str, number: str, kind: str, repeated: str = "", **options: Any
+) -> None:
+    field = message.field.add(name=name, number=int(number), **options)
+    field.label = _Field.LABEL_REPEATED if repeated or kind == "map" else _Field.LABEL_OPTIONAL
+    if kind == "map":
+        entry = message.nested_type.add(name="FieldsEntry")
+        entry.options.map_entry = True
+        _add_field(entry, "key", "1", "STRING")
+        _add_field(entry, "value", "2", "Value")
+    if kind.isupper():
+        field.type = _Field.Type.Value(f"TYPE_{kind}")
+    else:
+        names = {"time": "google.protobuf.Timestamp", "map": f"d.{message.name}.FieldsEntry"}
+        field.type, field.type_name = _Field.TYPE_MESSAGE, f".{names.get(kind, f'd.{kind}')}"
 
 
 def _response_class() -> Any:
@@ -57,50 +57,15 @@ def _response_class() -> Any:
     file = descriptor_pb2.FileDescriptorProto(
         name="d.proto", package="d", syntax="proto3", dependency=["google/protobuf/timestamp.proto"]
     )
-    value = _message(
-        file,
-        "Value",
-        ("null_value", 11, _Field.TYPE_INT32, False),
-        ("boolean_value", 1, _Field.TYPE_BOOL, False),
-        ("integer_value", 2, _Field.TYPE_INT64, False),
-        ("double_value", 3, _Field.TYPE_DOUBLE, False),
-        ("timestamp_value", 10, _TIME, False),
-        ("string_value", 17, _Field.TYPE_STRING, False),
-        ("bytes_value", 18, _Field.TYPE_BYTES, False),
-        ("reference_value", 5, _Field.TYPE_STRING, False),
-        ("geo_point_value", 8, ".d.LatLng", False),
-        ("array_value", 9, ".d.ArrayValue", False),
-        ("map_value", 6, ".d.MapValue", False),
-        ("field_reference_value", 19, _Field.TYPE_STRING, False),
-        ("function_value", 20, ".d.LatLng", False),
-    )
-    value.oneof_decl.add(name="value_type")
-    for field in value.field:
-        field.oneof_index = 0
-    _message(
-        file,
-        "LatLng",
-        ("latitude", 1, _Field.TYPE_DOUBLE, False),
-        ("longitude", 2, _Field.TYPE_DOUBLE, False),
-    )
-    _message(file, "ArrayValue", ("values", 1, ".d.Value", True))
-    _map(_message(file, "MapValue"), "fields", 1)
-    document = _message(
-        file,
-        "Document",
-        ("name", 1, _Field.TYPE_STRING, False),
-        ("create_time", 3, _TIME, False),
-        ("update_time", 4, _TIME, False),
-    )
-    _map(document, "fields", 2)
-    _message(
-        file,
-        "Response",
-        ("document", 1, ".d.Document", False),
-        ("transaction", 2, _Field.TYPE_BYTES, False),
-        ("read_time", READ_TIME, _TIME, False),
-        ("skipped_results", 4, _Field.TYPE_INT32, False),
-    )
+    messages: dict[str, Any] = {}
+    for line in _SCHEMA.strip().splitlines():
+        name, *fields = line.split()
+        if name not in messages:
+            messages[name] = file.message_type.add(name=name)
+        options = {"oneof_index": 0} if name == "Value" else {}
+        for field in fields:
+            _add_field(messages[name], *field.split(":"), **options)
+    messages["Value"].oneof_decl.add(name="value_type")
     pool.Add(file)
     return message_factory.GetMessageClass(pool.FindMessageTypeByName("d.Response"))
 

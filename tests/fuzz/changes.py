@@ -9,14 +9,12 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from google.cloud.datastore import helpers
-
 import lazyentity
 from lazyentity import LazyEntity
 from tests.fuzz import running
 from tests.support import write_cases
 from tests.support.snapshots import Raised, outcome
-from tests.support.stock import comparable, reparsed
+from tests.support.stock import encoded, reparsed
 
 _MOST_CHANGES = 6
 
@@ -37,14 +35,10 @@ def made(seed: int, number: int) -> write_cases.Case:
     )
 
 
-def _encoded(entity: Any) -> bytes:
-    return comparable(helpers.entity_to_protobuf(entity)._pb)
-
-
 def lazily(case: write_cases.Case) -> tuple[Any, Any]:
     """Write the entity of a case in two ways: by the patched encoder, and by ``raw()``."""
     return (
-        outcome(lambda: _encoded(case.of(LazyEntity)[0])),
+        outcome(lambda: encoded(case.of(LazyEntity)[0])),
         outcome(lambda: lazyentity.raw(case.of(LazyEntity)[0])),
     )
 
@@ -55,7 +49,7 @@ def compare(case: write_cases.Case, done: tuple[Any, Any]) -> None:
     Raises:
         AssertionError: the sides differ.
     """
-    expected = outcome(lambda: _encoded(case.of(LazyEntity)[1]))
+    expected = outcome(lambda: encoded(case.of(LazyEntity)[1]))
     for written in done:
         if not isinstance(written, Raised):
             written = reparsed(written)  # the order of a map is not fixed
