@@ -17,7 +17,7 @@ from lazyentity.codec.undecoded import UNDECODED
 from lazyentity.entity import lazy_entity_type
 from tests.support.concurrency import together
 from tests.support.snapshots import Raised, outcome, snapshot, whole
-from tests.support.stock import comparable, stock_entity
+from tests.support.stock import comparable, encoded, stock_entity
 from tests.support.strategies.samples import PLAIN, RICH
 
 NAMES = ("key", "exclude_from_indexes", "_meanings")
@@ -141,7 +141,7 @@ def test_the_dictionary_leaves_the_fast_way(lazy_type: type[LazyEntity]) -> None
     )
     assert snapshot(entity) == snapshot(stock)
     message = helpers.entity_to_protobuf(entity)._pb
-    assert comparable(message) == comparable(helpers.entity_to_protobuf(stock)._pb)
+    assert comparable(message) == encoded(stock)
 
 
 @pytest.mark.usefixtures("frequent_switches")

@@ -20,7 +20,6 @@ import pydantic
 import pytest
 import rich.pretty
 import tabulate
-from google.cloud.datastore import helpers
 from google.cloud.datastore.entity import Entity
 from google.protobuf import json_format, struct_pb2
 
@@ -35,7 +34,7 @@ from tests.entity.consumption import (
     describe,
 )
 from tests.support.snapshots import Raised, outcome
-from tests.support.stock import comparable, in_order_of, stock_entity
+from tests.support.stock import encoded, in_order_of, stock_entity
 from tests.support.strategies.samples import PLAIN, plain_properties
 
 
@@ -73,7 +72,7 @@ def _holding(entity: Any) -> bytes:
     holder = Entity()
     holder["held"] = entity
     holder["several"] = [entity, dict(entity)]
-    return comparable(helpers.entity_to_protobuf(holder)._pb)
+    return encoded(holder)
 
 
 RIGHT: dict[str, Consumer] = {

@@ -24,7 +24,7 @@ from lazyentity import LazyEntity, encoding
 from lazyentity.encoding import entity_message
 from lazyentity.pure import index, mapping
 from tests.support.snapshots import Raised, outcome
-from tests.support.stock import EntityMessage, comparable
+from tests.support.stock import EntityMessage, comparable, encoded
 from tests.support.strategies.samples import PLAIN
 
 _ENCODERS = {"pure": "lazyentity.pure.encoder", "native": "lazyentity.native.encoder"}
@@ -125,7 +125,7 @@ def test_writing(wrapper: str, levels: int) -> None:
 def _stock(wrapper: str, levels: int) -> list[tuple[Any, int]]:
     """Return the client's outcome and calls for each leaf."""
     return [
-        (outcome(partial(_stock_message, entity)), _calls(helpers.entity_to_protobuf, entity))
+        (outcome(partial(encoded, entity)), _calls(helpers.entity_to_protobuf, entity))
         for _, entity in _entities(wrapper, levels)
     ]
 
@@ -133,10 +133,6 @@ def _stock(wrapper: str, levels: int) -> list[tuple[Any, int]]:
 def _entities(wrapper: str, levels: int) -> Iterator[tuple[Any, Any]]:
     for leaf in LEAVES:
         yield leaf, _entity(_nested(WRAPPERS[wrapper], levels, leaf))
-
-
-def _stock_message(entity: Entity) -> bytes:
-    return comparable(helpers.entity_to_protobuf(entity)._pb)
 
 
 def _message(entity: Entity) -> bytes:

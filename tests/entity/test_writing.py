@@ -43,7 +43,7 @@ def _entity(chance: random.Random, names: tuple[Any, ...] = values.NAMES, depth:
 
 
 def _both_alike(entity: Entity) -> Any:
-    expected = outcome(lambda: comparable(helpers.entity_to_protobuf(entity)._pb))
+    expected = outcome(lambda: encoded(entity))
     assert outcome(lambda: comparable(entity_message(entity))) == expected
     return expected
 

@@ -59,6 +59,10 @@ _METHODS_OF_LOCKS = frozenset(
 _TRACED_OF_LONE = ("/fuzz/interruptions.py", "/lazyentity/bulk/coalescing.py")
 
 
+Raises = Callable[[Callable[[], object]], bool]
+"""Calls a function that is interrupted; returns whether the exception came out of it."""
+
+
 class _Interrupt(BaseException):
     """Raised by a handler, as KeyboardInterrupt is."""
 
@@ -183,7 +187,7 @@ class _Runner:
         """Run the call of a case; return whether ``error`` came out of it."""
         self._service.forget()
         run = self._read if case.call in _READS else self._write
-        is_raised = run(client, case, interrupted, error)
+        is_raised = run(client, case, lambda call: _raises(call, interrupted, error))
         _join()
         self._service.forget()
         return is_raised
@@ -192,31 +196,25 @@ class _Runner:
         method = "Lookup" if case.call in _READS else "Commit"
         self._service.refuse(grpc.StatusCode.UNAVAILABLE, case.refused, method)
 
-    def _read(
-        self,
-        client: datastore.Client,
-        case: Case,
-        interrupted: AbstractContextManager[None],
-        error: BaseException | None,
-    ) -> bool:
+    def _read(self, client: datastore.Client, case: Case, raises: Raises) -> bool:
         keys = self._stored[: case.keys]
         expected: list[int | None] = list(range(case.keys))
         found: list[Any] = []
         if case.call == "lone":
             keys, expected = self._stored[:1], [0]
             get = functools.partial(coalesce(client).get, keys[0])
-            is_raised = _raises(lambda: found.append(get()), interrupted, error)
+            is_raised = raises(lambda: found.append(get()))
             assert is_raised or _numbers(found) == expected
             return is_raised
         self._refuse(case)
         get_them = functools.partial(get_many, client, concurrency=case.concurrency, retry=FAST)
         if case.call == "get list":
-            is_raised = _raises(lambda: found.extend(get_them(keys)), interrupted, error)
+            is_raised = raises(lambda: found.extend(get_them(keys)))
             assert _numbers(found) in ([], expected) if is_raised else _numbers(found) == expected
             return is_raised
         given = iter(keys) if case.call == "get iterator" else (key for key in keys)
         stream = get_them(given)
-        is_raised = _raises(lambda: _consume(stream, found), interrupted, error)
+        is_raised = raises(lambda: _consume(stream, found))
         _consume(stream, found)
         # A generator that was interrupted itself is over, as is one in a loop of the caller's own.
         if is_raised and case.call == "get generator":
@@ -225,13 +223,7 @@ class _Runner:
             assert _numbers(found) == expected, "entities are lost"
         return is_raised
 
-    def _write(
-        self,
-        client: datastore.Client,
-        case: Case,
-        interrupted: AbstractContextManager[None],
-        error: BaseException | None,
-    ) -> bool:
+    def _write(self, client: datastore.Client, case: Case, raises: Raises) -> bool:
         # A kind of its own: a request that was cancelled may reach the server later.
         kind = f"Written{next(self._runs)}"
         ids = range(1, case.keys + 1)
@@ -244,13 +236,13 @@ class _Runner:
                 delete_many, client, concurrency=case.concurrency, retry=FAST
             )
             self._refuse(case)
-            is_raised = _raises(lambda: delete(iter(entities)), interrupted, error)
+            is_raised = raises(lambda: delete(iter(entities)))
             self._service.forget()
             assert is_raised or not self._numbers_of(kind)
             return is_raised
         given = entities if case.call == "put list" else iter(entities)
         self._refuse(case)
-        is_raised = _raises(lambda: put(given), interrupted, error)
+        is_raised = raises(lambda: put(given))
         self._service.forget()
         numbers = sorted(self._numbers_of(kind))
         assert len(numbers) == len(set(numbers)), "an entity is stored twice"

@@ -27,13 +27,12 @@ from tests.fuzz.sequences import (
     STEPS,
     Case,
     Write,
-    by_encoder,
     compare,
     lazily,
     plain_outcome,
 )
 from tests.support.snapshots import Raised, outcome, snapshot
-from tests.support.stock import comparable
+from tests.support.stock import comparable, encoded
 
 _MOST_STEPS = 8
 _CommitRequest: Any = datastore_pb2.CommitRequest.pb()
@@ -102,7 +101,7 @@ def _by_ndb(entity: Any) -> Any:
 
 
 WRITERS: dict[str, Write] = {
-    "entity_to_protobuf": by_encoder,
+    "entity_to_protobuf": encoded,
     **RAW,
     "batch over grpc": _by_batch("grpc", second=False),
     "batch over http": _by_batch("http", second=False),

@@ -11,7 +11,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from google.cloud.datastore import helpers
 from google.cloud.datastore.entity import Entity
 
 import lazyentity
@@ -22,7 +21,14 @@ from lazyentity.entity import LazyEntityBase
 from tests.fuzz.steps import LAZY_STEPS, Side, Step, taint
 from tests.fuzz.steps import STEPS as ON_ENTITIES
 from tests.support.snapshots import Raised, geo_points_without_address, outcome, snapshot
-from tests.support.stock import EntityMessage, comparable, content, in_order_of, lazy_entities_in
+from tests.support.stock import (
+    EntityMessage,
+    comparable,
+    content,
+    encoded,
+    in_order_of,
+    lazy_entities_in,
+)
 from tests.support.writing import assert_written, stock_encoding
 
 Write = Callable[[Any], Any]
@@ -69,16 +75,11 @@ class Done:
     unread: set[Any]
 
 
-def by_encoder(entity: Any) -> bytes:
-    """Write an entity by the client's encoder."""
-    return comparable(helpers.entity_to_protobuf(entity)._pb)
-
-
 def by_raw(entity: Any) -> bytes:
     """Write a lazy entity by :func:`lazyentity.raw`, and a stock one by the client's encoder."""
     # An unpatched client has no other way to serialise.
     is_raw = lazyentity.patched() or isinstance(entity, LazyEntityBase)
-    return lazyentity.raw(entity) if is_raw else by_encoder(entity)
+    return lazyentity.raw(entity) if is_raw else encoded(entity)
 
 
 RAW: dict[str, Write] = {"raw": by_raw}
@@ -215,7 +216,7 @@ def write(side: Side, chance: random.Random) -> None:
         side.record(lambda: (written, _unread(entity)))
         return
     written, unread = side.record(lambda: None)
-    expected = plain_outcome(by_encoder, entity)
+    expected = plain_outcome(encoded, entity)
     # A stock entity is encoded to the client's message, without the client.
     assert plain_outcome(lambda: comparable(entity_message(entity))) == expected
     if isinstance(expected, Raised):
@@ -235,7 +236,7 @@ def _assert_refused(side: Side) -> None:
     """Smuggle the sentinel in, and check that it is refused: when assigned, or when written."""
     refused = outcome(taint, side, random.Random(len(side.raw)))
     if not isinstance(refused, Raised):
-        refused = outcome(by_encoder, side.entity)
+        refused = outcome(encoded, side.entity)
     assert isinstance(refused, Raised), "the sentinel was written"
     assert refused.kind in (TypeError, ValueError), refused
 
