@@ -16,11 +16,12 @@ from lazyentity import LazyEntity
 from lazyentity.codec import fallback
 from lazyentity.codec.cache import BoundedCache
 from lazyentity.codec.limits import MAX_BYTES
+from tests.backends.malformed import entity_of
 from tests.conftest import IMPLEMENTATIONS
 from tests.support.concurrency import switching_often, together
 from tests.support.strategies import wire
 from tests.support.strategies.samples import serialise
-from tests.support.strategies.schema import ENTITY, ENTRY, VALUE
+from tests.support.strategies.schema import VALUE
 
 ROOM = 100_000
 SIZE = 1000
@@ -136,10 +137,7 @@ def test_threads() -> None:
 
 
 def with_names(names: Iterable[str]) -> bytes:
-    value = wire.message(ENTRY.value, wire.integer(VALUE.integer_value, 1))
-    return wire.encode(
-        wire.message(ENTITY.properties, wire.delimited(ENTRY.key, name), value) for name in names
-    )
+    return b"".join(entity_of(name, wire.integer(VALUE.integer_value, 1)) for name in names)
 
 
 def new_names(count: int, size: int) -> list[str]:
@@ -285,10 +283,7 @@ def test_nothing_stays_parsed_that_was_forgotten_meanwhile(
 
 def test_a_failed_read_leaves_the_rest_readable() -> None:
     """The failed read took the parsed message; the next reader parses again."""
-    entry = wire.message(
-        ENTITY.properties, wire.delimited(ENTRY.key, "unset"), wire.delimited(ENTRY.value, b"")
-    )
-    entity: Any = PURE.from_bytes(SMALL + entry.encode())
+    entity: Any = PURE.from_bytes(SMALL + entity_of("unset"))
     with pytest.raises(ValueError, match="did not have any value set"):
         entity["unset"]
     assert entity["many"] == [1, 2]

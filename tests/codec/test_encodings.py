@@ -10,6 +10,7 @@ import pytest
 from google.protobuf.message import DecodeError
 
 from lazyentity import LazyEntity
+from tests.backends.malformed import entity_of
 from tests.support.parts import assert_same_parts
 from tests.support.snapshots import outcome, snapshot
 from tests.support.stock import EntityMessage, stock_entity
@@ -295,11 +296,7 @@ def test_strings_of_any_size(lazy_type: type[LazyEntity], size: int, character: 
 def test_strings_that_are_not_utf8(lazy_type: type[LazyEntity], size: int, place: int) -> None:
     text = bytearray(b"x" * size)
     text[place] = 0xFF
-    raw = wire.message(
-        ENTITY.properties,
-        wire.delimited(ENTRY.key, "text"),
-        wire.message(ENTRY.value, wire.delimited(VALUE.string_value, bytes(text))),
-    ).encode()
+    raw = entity_of("text", wire.delimited(VALUE.string_value, bytes(text)))
     lazy = lazy_type.from_bytes(raw)
     with pytest.raises(DecodeError, match="text"):
         lazy["text"]

@@ -13,14 +13,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lazyentity.codec import values
-from tests.backends.malformed import MALFORMED
+from tests.backends.malformed import MALFORMED, entity_of
 from tests.conftest import IMPLEMENTATIONS
 from tests.fuzz.seeds import nested_arrays, nested_entities
 from tests.support.snapshots import Raised, outcome, whole
 from tests.support.stock import EntityMessage, stock_entity
 from tests.support.strategies import Grammar, entities, wire
 from tests.support.strategies.samples import PLAIN, RICH, serialise
-from tests.support.strategies.schema import ENTITY, ENTRY, VALUE
+from tests.support.strategies.schema import VALUE
 
 Make = Callable[[bytes], Entity]
 
@@ -57,15 +57,9 @@ def test_order(make: Make, names: list[str], data: st.DataObject) -> None:
     """
     flagged = [data.draw(st.booleans()) for _ in names]
     pairs = zip(names, flagged, strict=True)
-    raw = wire.encode([_entry(name, *_flag(flag)) for name, flag in pairs])
+    raw = b"".join(entity_of(name, *_flag(flag)) for name, flag in pairs)
     for _ in range(2):
         assert result(make, raw) == result(stock_entity, raw)
-
-
-def _entry(name: str, *value: wire.Field) -> wire.Field:
-    return wire.message(
-        ENTITY.properties, wire.delimited(ENTRY.key, name), wire.message(ENTRY.value, *value)
-    )
 
 
 def _flag(excluded: bool) -> list[wire.Field]:
@@ -92,7 +86,7 @@ def test_damaged(make: Make, raw: bytes, data: st.DataObject) -> None:
 
 def _embedding(raw: bytes) -> bytes:
     embedded = wire.delimited(VALUE.entity_value, raw)
-    return wire.encode([_entry("before", *_flag(True)), _entry("e", embedded)])
+    return entity_of("before", *_flag(True)) + entity_of("e", embedded)
 
 
 @pytest.mark.parametrize("depth", [1, 10, 28, 29, 30, 31, 32, 33, 34, 44, 45, 49, 50, 100, 1000])
@@ -112,9 +106,9 @@ def test_an_unusual_leaf_is_linear(
     make: Make, monkeypatch: pytest.MonkeyPatch, depth: int, leaf: list[wire.Field]
 ) -> None:
     """A value that the client has to convert goes to it once, as a whole, at any depth."""
-    raw = wire.encode([_entry("leaf", *leaf)])
+    raw = entity_of("leaf", *leaf)
     for _ in range(depth):
-        raw = wire.encode([_entry("in", wire.delimited(VALUE.entity_value, raw))])
+        raw = entity_of("in", wire.delimited(VALUE.entity_value, raw))
     calls: list[Any] = []
 
     def counted(message: Any) -> Any:
@@ -172,6 +166,6 @@ def test_mutable_parts_are_not_shared(make: Make) -> None:
 def test_names_of_any_length(make: Make) -> None:
     """The order is protobuf's for long names, too."""
     names = ["x" * 200, "y" * 20_000, "z", ""]
-    raw = wire.encode([_entry(name, *_flag(False)) for name in names])
+    raw = b"".join(entity_of(name, *_flag(False)) for name in names)
     for _ in range(3):
         assert list(make(raw)) == list(EntityMessage.FromString(raw).properties)

@@ -14,11 +14,12 @@ import lazyentity
 from lazyentity import LazyEntity
 from lazyentity.codec.undecoded import UNDECODED
 from lazyentity.strict import make_strict
+from tests.backends.malformed import entity_of
 from tests.support.snapshots import Raised, outcome, snapshot
 from tests.support.stock import EntityMessage, lazy_entities_in, stock_entity
 from tests.support.strategies import Grammar, entities, wire
 from tests.support.strategies.samples import PLAIN, RICH, serialise
-from tests.support.strategies.schema import ENTITY, ENTRY, VALUE
+from tests.support.strategies.schema import VALUE
 
 VALID = entities(Grammar())
 FAULTY = entities(Grammar(faulty=True))
@@ -261,9 +262,9 @@ def test_an_unusual_leaf_is_tried_once(
     """An unusual value deep inside does not make every level around it try again."""
     depth = 20
     texts = [wire.delimited(VALUE.string_value, text) for text in "ab"]
-    raw = wire.encode([_entry("leaf", *texts)])
+    raw = entity_of("leaf", *texts)
     for _ in range(depth):
-        raw = wire.encode([_entry("in", wire.delimited(VALUE.entity_value, raw))])
+        raw = entity_of("in", wire.delimited(VALUE.entity_value, raw))
     tried: list[str] = []
     for name in ("_wire_entity", "_plain_values"):
         original: Any = getattr(lazy_type, name)
@@ -278,9 +279,3 @@ def test_an_unusual_leaf_is_tried_once(
         made = made["in"]
     assert made == {"leaf": "b"}
     assert len(tried) == 1
-
-
-def _entry(name: str, *value: wire.Field) -> wire.Field:
-    return wire.message(
-        ENTITY.properties, wire.delimited(ENTRY.key, name), wire.message(ENTRY.value, *value)
-    )

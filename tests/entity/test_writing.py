@@ -145,8 +145,10 @@ CHANGED: dict[str, Callable[[Any], object]] = {
         for name, key in KEYS.items()
     },
     **{
-        f"flags {flags!r:.20}": lambda e, flags=flags: setattr(e, "exclude_from_indexes", flags)  # type: ignore[misc]  # bound here
-        for flags in FLAGS
+        f"flags {number}, {type(flags).__name__}": lambda e, flags=flags: setattr(
+            e, "exclude_from_indexes", flags
+        )  # type: ignore[misc]  # bound here
+        for number, flags in enumerate(FLAGS)
     },
     **{
         f"without {name}": lambda e, name=name: e.pop(name)  # type: ignore[misc]  # bound here

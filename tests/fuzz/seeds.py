@@ -18,11 +18,11 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 from lazyentity.codec.entityproto import PROPERTY
 from tests.backends.documents import SAMPLE as DOCUMENT
 from tests.backends.indexes import ENTITY_PROTOS, SAMPLE, field
-from tests.backends.malformed import MALFORMED
+from tests.backends.malformed import MALFORMED, entity_of
 from tests.fuzz.mutation import with_varint_forms
 from tests.support.strategies import Grammar, entities, wire
 from tests.support.strategies.samples import PLAIN, RICH, serialise
-from tests.support.strategies.schema import ARRAY, ENTITY, ENTRY, VALUE
+from tests.support.strategies.schema import ARRAY, VALUE
 
 CORPUS = Path(__file__).parent / "corpus"
 
@@ -81,14 +81,14 @@ def nested_arrays(depth: int) -> bytes:
     value = [wire.integer(VALUE.integer_value, 1)]
     for _ in range(depth):
         value = [wire.message(VALUE.array_value, wire.message(ARRAY.values, *value))]
-    return _entity(wire.message(ENTRY.value, *value))
+    return entity_of("a", *value)
 
 
 def nested_entities(depth: int) -> bytes:
     """Serialise an entity with ``depth`` entities inside of each other, each the property ``a``."""
-    raw = _entity(wire.message(ENTRY.value, wire.integer(VALUE.integer_value, 1)))
+    raw = entity_of("a", wire.integer(VALUE.integer_value, 1))
     for _ in range(depth):
-        raw = _entity(wire.message(ENTRY.value, wire.delimited(VALUE.entity_value, raw)))
+        raw = entity_of("a", wire.delimited(VALUE.entity_value, raw))
     return raw
 
 
@@ -98,10 +98,6 @@ def nested_groups(depth: int) -> wire.Field:
     for _ in range(depth - 1):
         groups = groups._replace(payload=groups.encode())
     return groups
-
-
-def _entity(value: wire.Field) -> bytes:
-    return wire.encode([wire.message(ENTITY.properties, wire.delimited(ENTRY.key, "a"), value)])
 
 
 def _with_varint_forms() -> Iterator[bytes]:
