@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from operator import methodcaller
 from typing import Any
 
 import pytest
@@ -138,22 +139,20 @@ FLAGS: tuple[Any, ...] = (
     *("text", "number text", ("text",), ["number"], {"text": 1}, [["x"], "text"]),
     *(_Only(), None, 5, (), {"list", "inner", "empty list", "absent"}),
 )
+
+
+def _setting(attribute: str, value: Any) -> Callable[[Any], object]:
+    return lambda entity: setattr(entity, attribute, value)
+
+
 CHANGED: dict[str, Callable[[Any], object]] = {
     **CHANGES,
+    **{name: _setting("key", key) for name, key in KEYS.items()},
     **{
-        name: lambda e, key=key: setattr(e, "key", key)  # type: ignore[misc]  # bound here
-        for name, key in KEYS.items()
-    },
-    **{
-        f"flags {number}, {type(flags).__name__}": lambda e, flags=flags: setattr(
-            e, "exclude_from_indexes", flags
-        )  # type: ignore[misc]  # bound here
+        f"flags {number}, {type(flags).__name__}": _setting("exclude_from_indexes", flags)
         for number, flags in enumerate(FLAGS)
     },
-    **{
-        f"without {name}": lambda e, name=name: e.pop(name)  # type: ignore[misc]  # bound here
-        for name in stock_entity(FILLED)
-    },
+    **{f"without {name}": methodcaller("pop", name) for name in sorted(stock_entity(FILLED))},
     "key changed inside": lambda e: e.key._path[-1].update(name="other"),
     "namespace changed inside": lambda e: setattr(e.key, "_namespace", "other"),
     "one meaning": lambda e: setattr(e, "_meanings", {"text": (15, e["text"])}),
