@@ -62,7 +62,7 @@ def _response_class() -> Any:
         name, *fields = line.split()
         if name not in messages:
             messages[name] = file.message_type.add(name=name)
-        options = {"oneof_index": 0} if name == "Value" else {}
+        options: dict[str, Any] = {"oneof_index": 0} if name == "Value" else {}
         for field in fields:
             _add_field(messages[name], *field.split(":"), **options)
     messages["Value"].oneof_decl.add(name="value_type")

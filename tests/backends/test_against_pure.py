@@ -31,7 +31,6 @@ def test_writing_back(raw: bytes) -> None:
 @pytest.mark.any_backend
 @given(raw=entities(Grammar(faulty=True)))
 def test_cases_of_values(raw: bytes) -> None:
-    """Both backends tell the same case of the oneof of each value."""
     native, pure = (
         dict(zip(entity, entity._wire_cases(entity), strict=True))
         for entity in (NATIVE.from_bytes(raw), PURE.from_bytes(raw))
@@ -102,7 +101,6 @@ CORPUS = sorted(Path(tests.fuzz.__file__).with_name("corpus").iterdir())
 
 @pytest.mark.any_backend
 def test_there_is_a_corpus() -> None:
-    """Fuzzing starts from more than nothing."""
     assert len(CORPUS) > 50
 
 

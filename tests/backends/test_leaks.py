@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import mmap
-import subprocess
 import sys
 from pathlib import Path
 
@@ -12,14 +10,15 @@ import pytest
 
 from lazyentity.bench.subjects.memory import pages
 from lazyentity.codec.undecoded import UNDECODED
+from tests.backends import leak_program
 from tests.backends.backends import NATIVE
 from tests.backends.leak_program import SLACK, growth, leaks
 from tests.backends.malformed import entity_of
+from tests.support import subprocesses
 from tests.support.strategies.samples import PLAIN
 
 pytestmark = pytest.mark.any_backend
 
-ROOT = Path(__file__).parents[2]
 # The entities of a round of all paths.
 COUNTS = [50_000, pytest.param(1_000_000, marks=pytest.mark.slow)]
 
@@ -27,15 +26,8 @@ COUNTS = [50_000, pytest.param(1_000_000, marks=pytest.mark.slow)]
 @pytest.mark.parametrize("count", COUNTS)
 def test_no_path_leaks(count: int) -> None:
     """After many entities, memory and the references to shared objects are as before."""
-    finished = subprocess.run(
-        [sys.executable, "-m", "tests.backends.leak_program", str(count)],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert finished.returncode == 0, finished.stderr
-    growth = json.loads(finished.stdout)
+    finished = subprocesses.run("-m", leak_program.__name__, str(count), seconds=None)
+    growth = subprocesses.last_line(finished)
     assert count // len(growth) > 10 * SLACK
     assert {path: leaked for path, grown in growth.items() if (leaked := leaks(grown))} == {}
 

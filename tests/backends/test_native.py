@@ -180,7 +180,6 @@ def test_size_of_an_entity() -> None:
 
 
 def test_rows_of_no_entity() -> None:
-    """They are empty."""
     made = row("native", PLAIN)
     empty = type(made)()
     assert columns_of("native", [empty, made], ("number",)) == {"number": [None, 42]}

@@ -91,7 +91,6 @@ def test_groups_in_groups(around: str, depth: int) -> None:
 @pytest.mark.parametrize("split", [native_results.split_lookup, native_results.split_query])
 @pytest.mark.parametrize("given", [None, "text", bytearray(b"\x0a\x00")])
 def test_other_types_than_bytes(split: Any, given: Any) -> None:
-    """Other types than bytes are refused with a TypeError."""
     with pytest.raises(TypeError):
         split(given, native_results.ReadRpc(), native_results.ResultBytes)
 
@@ -163,7 +162,6 @@ def test_entities_that_fail_are_left() -> None:
 
 @pytest.mark.parametrize("wrong", [None, b"", responses.ResultBytes()])
 def test_other_types_than_results(wrong: Any) -> None:
-    """Other types than results are refused with a TypeError."""
     with pytest.raises(TypeError):
         native_results.convert_found(LAZY, {}, (wrong,), {})
     empty = native_results.ResultBytes.__new__(native_results.ResultBytes)

@@ -82,7 +82,6 @@ def test_an_overridden_duplicate_inside(lazy_type: type[LazyEntity], nested: wir
 
 @pytest.mark.parametrize("raw", SAMPLES.values(), ids=SAMPLES.keys())
 def test_truncated(lazy_type: type[LazyEntity], raw: bytes) -> None:
-    """An entity cut off at any byte."""
     for length in range(len(raw)):
         assert_reads_like_its_parts(lazy_type, raw[:length])
 
@@ -131,7 +130,6 @@ def test_every_bit_flipped(lazy_type: type[LazyEntity], raw: bytes, ballast: byt
 def test_changed_bytes(
     lazy_type: type[LazyEntity], raw: bytes, changes: list[tuple[int, bytes]]
 ) -> None:
-    """An arbitrary entity with some bytes put in the place of others."""
     for offset, replacement in changes:
         position = offset % (len(raw) + 1)
         raw = raw[:position] + replacement + raw[position + len(replacement) :]

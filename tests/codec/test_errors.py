@@ -206,7 +206,6 @@ def test_embedded_entity(make: MakeEntity) -> None:
 
 
 def test_a_bad_property_can_be_replaced_or_deleted(make: MakeEntity) -> None:
-    """A property that cannot be read can be replaced or deleted."""
     lazy = make(GOOD_KEY, GOOD, property_field("bad", CUT_OFF))
     lazy["bad"] = "replaced"
     assert dict(lazy) == {"good": 1, "bad": "replaced"}

@@ -123,7 +123,6 @@ def test_from_bytes_within_a_function_that_reads_eagerly(lazy_type: type[LazyEnt
 
 
 def test_from_bytes_of_malformed_bytes(lazy_type: type[LazyEntity]) -> None:
-    """Bytes that are no message are refused at once."""
     with pytest.raises(DecodeError):
         lazy_type.from_bytes(PLAIN[:-1])
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import enum
 import gc
-import subprocess
-import sys
 import weakref
 from collections.abc import Callable
 from typing import Any
@@ -16,6 +14,7 @@ import lazyentity
 from lazyentity import LazyEntity
 from lazyentity._backend import backend
 from lazyentity.codec.undecoded import UNDECODED
+from tests.support import subprocesses
 from tests.support.snapshots import snapshot_key
 from tests.support.strategies import wire
 from tests.support.strategies.samples import PLAIN, RICH, plain_properties, serialise
@@ -84,7 +83,6 @@ def _matched(entity: Any) -> object:
 
 @pytest.mark.parametrize("operation", ONE.values(), ids=ONE.keys())
 def test_decodes_one(lazy_type: type[LazyEntity], operation: Callable[[Any], object]) -> None:
-    """Reading one property decodes that one."""
     lazy = lazy_type.from_bytes(PLAIN)
     operation(lazy)
     assert lazyentity.decoded(lazy) == ("list",)
@@ -229,6 +227,5 @@ def test_names_of_learned_shapes_are_found_by_identity() -> None:
     """They are the strings of source code. A program that reads ever new names keeps a few."""
     raw = serialise({"found_by_identity": 1})
     many = [serialise({f"name {number} {at}": 1 for at in range(700)}) for number in range(6)]
-    command = [sys.executable, "-c", _PROGRAM, *(each.hex() for each in [raw, *many])]
-    ran = subprocess.run(command, capture_output=True, text=True, check=True)
+    ran = subprocesses.run("-c", _PROGRAM, *(each.hex() for each in [raw, *many]))
     assert ran.stdout.split() == [str(backend == "native"), "False"]

@@ -88,15 +88,19 @@ def test_a_float_that_is_no_number_is_not_a_null() -> None:
     assert found[1:] == [None, 1.5]
 
 
+def _batches_of(size: int) -> Any:
+    def column_batches(entities: Any, names: Any, **options: Any) -> Any:
+        return columnar.column_batches(entities, names, size, **options)
+
+    return mock.patch.object(tables, "column_batches", column_batches)
+
+
 @settings(max_examples=40)
 @given(rows=ROWS, size=st.integers(1, 3))
 def test_arrow_has_the_values_of_stock(rows: list[dict[str, Any]], size: int) -> None:
     """The same as an Arrow table, whatever the batches are."""
     lazy, stock = _rows(rows)
-    with mock.patch.object(tables, "column_batches") as batches:
-        batches.side_effect = lambda entities, names, **options: columnar.column_batches(
-            entities, names, size, **options
-        )
+    with _batches_of(size):
         table = lazyentity.to_arrow(iter(lazy), NAMES)
     assert table.column_names == NAMES
     assert table.num_rows == len(rows)
@@ -193,10 +197,7 @@ def test_arrays_of_one_length_stay_objects() -> None:
 
 def test_several_types_in_later_batches() -> None:
     lazy, stock = _rows([{"at": FULL["at"]}, {}, {"at": 1}, {"at": 1.5}])
-    with mock.patch.object(tables, "column_batches") as batches:
-        batches.side_effect = lambda entities, names, **options: columnar.column_batches(
-            entities, names, 1, **options
-        )
+    with _batches_of(1):
         table = lazyentity.to_arrow(lazy, ["at"], objects=True)
     assert table["at"].to_pylist() == [entity.get("at") for entity in stock]
     assert "dense_union" in str(table.schema.field("at").type)

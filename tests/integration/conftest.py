@@ -12,7 +12,7 @@ from google.cloud import datastore
 
 import lazyentity
 from lazyentity.bench.server.process import LoopbackServer
-from tests.integration.endpoints import Endpoint, environment_endpoint, wipe
+from tests.integration.rewrites import Endpoint, environment_endpoint, wipe
 from tests.support.clients import TRANSPORTS, close
 from tests.support.describing import entity_types
 from tests.support.emulator import running_emulator
@@ -95,16 +95,9 @@ MakeClient = Callable[..., Client]
 
 
 @contextmanager
-def _loopback() -> Iterator[Endpoint]:
-    with LoopbackServer() as server:
-        yield Endpoint("loopback", {"grpc": server.grpc_port, "http": server.http_port})
-
-
-@contextmanager
-def _loopback_in_small_batches() -> Iterator[Endpoint]:
-    with in_small_batches() as server:
-        ports = {"grpc": server.grpc_port, "http": server.http_port}
-        yield Endpoint("loopback in small batches", ports)
+def _loopback(name: str, server: LoopbackServer) -> Iterator[Endpoint]:
+    with server:
+        yield Endpoint(name, {"grpc": server.grpc_port, "http": server.http_port})
 
 
 @contextmanager
@@ -121,8 +114,10 @@ def _environment() -> Iterator[Endpoint]:
 
 
 SERVERS = [
-    pytest.param(_loopback, id="loopback"),
-    pytest.param(_loopback_in_small_batches, id="small-batches"),
+    pytest.param(lambda: _loopback("loopback", LoopbackServer()), id="loopback"),
+    pytest.param(
+        lambda: _loopback("loopback in small batches", in_small_batches()), id="small-batches"
+    ),
     # Fails, not skips, if it is requested and missing.
     pytest.param(_emulator, id="emulator", marks=pytest.mark.emulator),
 ]

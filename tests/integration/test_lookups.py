@@ -9,7 +9,7 @@ import pytest
 from google.cloud import datastore
 
 from tests.integration.conftest import MakeClient, Sides
-from tests.integration.endpoints import Endpoint
+from tests.integration.rewrites import Endpoint
 from tests.support.entities import fill
 
 Client = datastore.Client

@@ -11,7 +11,7 @@ from google.cloud import datastore
 from google.cloud.datastore.query import And, Or, PropertyFilter, Query
 
 from tests.integration.conftest import Sides
-from tests.integration.endpoints import Endpoint, wipe
+from tests.integration.rewrites import Endpoint, wipe
 from tests.support.clients import EXPLAINS, close
 from tests.support.entities import fill
 
@@ -107,7 +107,6 @@ QUERIES: dict[str, Callable[[Client], Query]] = {
 
 @pytest.mark.parametrize("make", QUERIES.values(), ids=QUERIES)
 def test_query(sides: Sides, make: Callable[[Client], Query]) -> None:
-    """A lazy query gives the stock client's results in the same order."""
     sides.check(lambda client: list(make(client).fetch()))
 
 
@@ -212,7 +211,6 @@ class TestPaging:
         assert len(sides.check(read)) == 4
 
     def test_projected_cursors(self, sides: Sides) -> None:
-        """Paging through a projection."""
 
         def read(client: Client) -> Any:
             query = _items(client, projection=["number"])

@@ -11,7 +11,7 @@ from google.cloud import datastore
 from google.cloud.datastore.transaction import Transaction
 
 from tests.integration.conftest import Sides
-from tests.integration.endpoints import stored
+from tests.integration.rewrites import stored
 from tests.support.clients import BEGINS_LATER
 from tests.support.entities import fill
 

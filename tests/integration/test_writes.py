@@ -12,8 +12,7 @@ from google.cloud.datastore import helpers
 
 import lazyentity
 from tests.integration.conftest import MakeClient, Sides
-from tests.integration.endpoints import Endpoint, stored
-from tests.integration.rewrites import KIND, REWRITES, prepare, rewritten_by_stock
+from tests.integration.rewrites import KIND, REWRITES, Endpoint, prepare, rewritten_by_stock, stored
 from tests.support.clients import BEGINS_LATER
 from tests.support.snapshots import snapshot
 

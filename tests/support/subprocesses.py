@@ -34,7 +34,11 @@ def options(warnings: str) -> list[str]:
 
 
 def run(
-    *arguments: str, warnings: str = "default", folder: Path | str = _ROOT, **environment: str
+    *arguments: str,
+    warnings: str = "default",
+    folder: Path | str = _ROOT,
+    seconds: float | None = 120,
+    **environment: str,
 ) -> subprocess.CompletedProcess[str]:
     """Run this interpreter; it may fail.
 
@@ -42,6 +46,7 @@ def run(
         arguments: the interpreter's arguments.
         warnings: the interpreter's filter for warnings.
         folder: the current one of the process.
+        seconds: in which it must end; None for any time.
         environment: further environment variables.
     """
     return subprocess.run(
@@ -50,7 +55,7 @@ def run(
         capture_output=True,
         text=True,
         check=False,
-        timeout=120,
+        timeout=seconds,
     )
 
 
