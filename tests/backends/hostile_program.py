@@ -38,7 +38,7 @@ def _instances(kind: Any) -> Iterator[Any]:
         lambda: kind.__new__(kind),
         kind,
         lambda: copy.copy(kind.__new__(kind)),
-        *(lambda body=body: type("Subclass", (kind,), body)() for body in bodies),  # type: ignore[misc]  # bound here
+        *(lambda body=body: type("Subclass", (kind,), body)() for body in bodies),
         *(partial(make, chance) for make in MAKERS),
     ]
     for make in makers:

@@ -13,7 +13,7 @@ pytestmark = pytest.mark.any_backend
 
 def test_hostile_calls() -> None:
     """Every attribute of the classes, called with all arguments, in a process of its own."""
-    finished = subprocesses.run("-m", hostile_program.__name__, seconds=240)
+    finished = subprocesses.run_for(240, "-m", hostile_program.__name__)
     assert subprocesses.last_line(finished) > 100_000
 
 

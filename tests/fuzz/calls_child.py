@@ -27,6 +27,7 @@ import lazyentity
 from lazyentity import native
 from lazyentity.detached import DetachedEntity
 from lazyentity.entity import LazyEntity, derived_type
+from lazyentity.native.documents import DocumentBytes
 from lazyentity.patches.api import responses
 from lazyentity.readers import LAZY, STOCK
 from lazyentity.strict import make_strict
@@ -159,9 +160,7 @@ MAKERS: tuple[Callable[[random.Random], Any], ...] = (
     _reader,
     _rpc,
     lambda chance: indexes.NATIVE.of(chance.choice((indexes.SAMPLE, *indexes.ENTITY_PROTOS))),
-    lambda chance: documents.native.DocumentBytes.of(
-        documents.SAMPLE, documents.READ_TIME, documents.RESPONSE
-    ),
+    lambda chance: DocumentBytes.of(documents.SAMPLE, documents.READ_TIME, documents.RESPONSE),
     lambda chance: entities.ViewAs(chance.choice(CLASSES)),
     lambda chance: datastore_pb2.LookupResponse.pb()(),
     lambda chance: chance.choice(KINDS),

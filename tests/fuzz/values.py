@@ -99,10 +99,6 @@ snapshots.FOREIGN.update(
         Index: lambda value: None,
         OtherKey: snapshots.snapshot_key,
         Items: lambda items: [snapshots.snapshot(item) for item in items],
-        **dict.fromkeys(
-            (Mapping, OrderedDict, defaultdict, UserDict),
-            lambda mapping: snapshots.snapshot(dict(mapping)),
-        ),
         Unknown: lambda value: None,
         datetime.date: repr,
         datetime.timedelta: repr,
@@ -113,6 +109,12 @@ snapshots.FOREIGN.update(
         set: lambda items: sorted(map(repr, items)),
         type: repr,
     }
+)
+snapshots.FOREIGN.update(
+    dict.fromkeys(
+        (Mapping, OrderedDict, defaultdict, UserDict),
+        lambda mapping: snapshots.snapshot(dict(mapping)),
+    )
 )
 
 _LEAVES: tuple[Make, ...] = (

@@ -34,11 +34,7 @@ def options(warnings: str) -> list[str]:
 
 
 def run(
-    *arguments: str,
-    warnings: str = "default",
-    folder: Path | str = _ROOT,
-    seconds: float | None = 120,
-    **environment: str,
+    *arguments: str, warnings: str = "default", folder: Path | str = _ROOT, **environment: str
 ) -> subprocess.CompletedProcess[str]:
     """Run this interpreter; it may fail.
 
@@ -46,12 +42,19 @@ def run(
         arguments: the interpreter's arguments.
         warnings: the interpreter's filter for warnings.
         folder: the current one of the process.
-        seconds: in which it must end; None for any time.
         environment: further environment variables.
     """
+    command = [*options(warnings), *arguments]
+    return run_for(120, *command, **{**clean_environment(**environment), "cwd": folder})
+
+
+def run_for(
+    seconds: float | None, *arguments: str, **options: Any
+) -> subprocess.CompletedProcess[str]:
+    """Run this interpreter for some time, or for any, with options of :func:`subprocess.run`."""
     return subprocess.run(
-        [sys.executable, *options(warnings), *arguments],
-        **{**clean_environment(**environment), "cwd": folder},
+        [sys.executable, *arguments],
+        **{"cwd": _ROOT, **options},
         capture_output=True,
         text=True,
         check=False,
