@@ -156,6 +156,8 @@ CHANGED: dict[str, Callable[[Any], object]] = {
     "key changed inside": lambda e: e.key._path[-1].update(name="other"),
     "namespace changed inside": lambda e: setattr(e.key, "_namespace", "other"),
     "one meaning": lambda e: setattr(e, "_meanings", {"text": (15, e["text"])}),
+    # Of an object that CPython has once, which the client takes for the value that was read.
+    "meaning of an unread value": lambda e: setattr(e, "_meanings", {"number": (7, 0)}),
     "put back": _put_back,
     "no type": lambda e: e.update(text=values.Unknown()),
     "an attribute": lambda e: setattr(e, "remark", "kept"),
