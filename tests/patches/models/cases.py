@@ -208,18 +208,17 @@ class ModelCases(Cases):
     @FEWER
     @given(stored=ENTITIES)
     def test_to_dict(self, stored: Stored) -> None:
-        pair = self.pair.assumed(stored.raw)
-        pair.both(lambda entity: entity.to_dict())
-        pair.both(lambda entity: entity.to_dict(include=stored.shape.names[:2]))
-        pair.agree()
+        self.pair.assumed(stored.raw).agree(
+            lambda entity: entity.to_dict(),
+            lambda entity: entity.to_dict(include=stored.shape.names[:2]),
+        )
 
     @FEWER
     @given(stored=ENTITIES)
     def test_repr(self, stored: Stored) -> None:
         """The text is the same, and showing a model does not change it."""
         pair = self.pair.assumed(stored.raw)
-        pair.both(repr)
-        pair.agree()
+        pair.agree(repr)
         pair.both(repr)
 
     @FEWER
@@ -293,8 +292,7 @@ class ModelCases(Cases):
         values = {
             name: data.draw(stored.shape.values.get(name, st.none())) for name in sorted(names)
         }
-        pair.both(lambda entity: entity.populate(**copy.deepcopy(values)))
-        pair.agree()
+        pair.agree(lambda entity: entity.populate(**copy.deepcopy(values)))
 
     @FEW
     @given(stored=ENTITIES)

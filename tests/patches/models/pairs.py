@@ -13,6 +13,7 @@ from unittest import mock
 
 from hypothesis import HealthCheck, assume, settings
 
+from lazyentity.codec.undecoded import UNDECODED
 from tests.support.snapshots import Raised, outcome
 
 # The same method is a test of each library. Nothing is replayed: that needs random examples.
@@ -73,6 +74,12 @@ def stopped_clocks(library: Any, method: str) -> Iterator[None]:
 def is_lazy(entity: Any) -> bool:
     """Say whether the values of a model are made when they are read."""
     return type(entity._values).__name__ == "LazyValues"
+
+
+def undecoded(entity: Any) -> set[Any]:
+    """Return the names of the values of a model that are not decoded."""
+    values = entity._values
+    return {name for name, value in dict.items(values) if value is UNDECODED}
 
 
 class ModelPair(abc.ABC):
@@ -155,9 +162,10 @@ class ModelPair(abc.ABC):
             return None
         return type(self)(stock, lazy)
 
-    def agree(self) -> None:
-        """Assert that the models are the same, all through."""
-        self.both(lambda entity: entity)
+    def agree(self, *operations: Callable[[Any], Any]) -> None:
+        """Apply operations to both, then assert that the models are the same, all through."""
+        for operation in (*operations, lambda entity: entity):
+            self.both(operation)
 
 
 def reading(name: str) -> Callable[[Any], Any]:

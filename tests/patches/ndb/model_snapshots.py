@@ -1,22 +1,54 @@
-"""Models and their values as plain structures that compare strictly."""
+"""Models and messages of them as plain structures that compare strictly."""
 
 from __future__ import annotations
 
 import datetime
+import zlib
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any
 
 from google.cloud.datastore.entity import Entity
 from google.cloud.ndb import model
+from google.cloud.ndb._datastore_query import Cursor
 from google.cloud.ndb.key import Key
 
 from lazyentity.entity import LazyEntityBase
 from lazyentity.patches.ndb.models import LazyValues
 from tests.patches.models.snapshots import model_form
-from tests.patches.ndb.blobs import in_order
+from tests.patches.ndb.describing import text_of
 from tests.support import snapshots
+from tests.support.snapshots import Raised, outcome
+from tests.support.stock import EntityMessage, comparable
 
 _Model: Any = model.Model
 _ENTITY_ATTRIBUTES = ("key", "exclude_from_indexes", "_meanings")
+
+
+@dataclass(frozen=True)
+class Described:
+    """The text and the snapshot of a value, or its error; a description of one is itself."""
+
+    text: str
+    form: Any = field(default=None, repr=False)
+
+
+def describe(value: Any) -> Described:
+    """Return a description that is equal only to that of an indistinguishable value."""
+    return Described(text_of(value), snapshot(value))
+
+
+def attempt(call: Callable[[], Any]) -> Described:
+    """Return the description of the result of ``call``, or of the class of its error.
+
+    Not of its text: those of servers have numbers of transactions and the like in them.
+    """
+    try:
+        return describe(call())
+    except AssertionError:
+        raise
+    except Exception as error:  # noqa: BLE001  # any error is compared
+        return Described(f"raised {type(error).__qualname__}")
 
 
 def snapshot(value: Any) -> Any:
@@ -27,12 +59,19 @@ def snapshot(value: Any) -> Any:
     """
     kind: Any = type(value)
     if isinstance(value, _Model):
-        return model_form(value, snapshot, dynamic)
+        return model_form(
+            value, snapshot, lambda model: {n: repr(p) for n, p in model._properties.items()}
+        )
     if kind is model._BaseValue:
         base = value.b_val
         return kind, snapshot(in_order(base) if type(base) is bytes else base)
     if isinstance(value, Entity):
         return _entity(value)
+    if isinstance(value, Described):
+        return value
+    if isinstance(value, Cursor):
+        # Its bytes count the calls of the server.
+        return kind, bool(value.cursor)
     if isinstance(value, Key):
         return kind, snapshots.snapshot_key(value._key)
     if kind is model.User:
@@ -44,11 +83,6 @@ def snapshot(value: Any) -> Any:
     if kind in (datetime.date, datetime.time, model._CompressedValue, model.BlobKey, set):
         return kind, value
     return snapshots.snapshot(value)
-
-
-def dynamic(entity: Any) -> Any:
-    """Describe the properties of a model that has others than its class."""
-    return {name: repr(prop) for name, prop in entity._properties.items()}
 
 
 def _entity(entity: Entity) -> Any:
@@ -68,3 +102,26 @@ def _entity(entity: Entity) -> Any:
             if name not in _ENTITY_ATTRIBUTES
         },
     }
+
+
+def order_blobs(message: Any) -> None:
+    """Put the entities in the blobs of an entity message into the order of their names.
+
+    ndb serialises them in the order of a hash that each process seeds.
+    """
+    for value in message.properties.values():
+        for item in value.array_value.values if value.HasField("array_value") else [value]:
+            if item.HasField("entity_value"):
+                order_blobs(item.entity_value)
+            elif item.HasField("blob_value"):
+                item.blob_value = in_order(item.blob_value)
+
+
+def in_order(blob: bytes) -> bytes:
+    """Return the entity in a blob, which may be compressed, in that order; other bytes as such."""
+    raw = outcome(zlib.decompress, blob)
+    inner: Any = outcome(EntityMessage.FromString, blob if isinstance(raw, Raised) else raw)
+    if isinstance(inner, Raised) or not inner.properties:
+        return blob
+    order_blobs(inner)
+    return comparable(inner)

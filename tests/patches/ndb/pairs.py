@@ -2,37 +2,24 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
-from unittest import mock
 
 import pytest
-from google.auth.credentials import AnonymousCredentials
-from google.cloud import ndb
-from google.cloud.datastore.entity import Entity
 from google.cloud.ndb import model
 
 from lazyentity import LazyEntity
 from lazyentity.patches.ndb import reads
 from lazyentity.patches.ndb.seams import CLIENT as PATCHED_CLIENT
 from tests.patches.models.pairs import ModelPair, applied, stopped_clocks
-from tests.patches.ndb.blobs import order_blobs
-from tests.patches.ndb.model_snapshots import snapshot
+from tests.patches.ndb.clients import make_client
+from tests.patches.ndb.model_snapshots import order_blobs, snapshot
 from tests.support.snapshots import Raised, geo_points_without_address, outcome
 from tests.support.stock import comparable, in_order_of, learn_names, stock_entity
 
-PROJECT = "p"
-
-
-def offline_client() -> ndb.Client:
-    """Make a client that nothing listens to."""
-    with mock.patch.dict(os.environ, {"DATASTORE_EMULATOR_HOST": "127.0.0.1:1"}):
-        return ndb.Client(project=PROJECT, credentials=AnonymousCredentials())
-
-
-CLIENT = offline_client()
+CLIENT = make_client("127.0.0.1:1", project="p")
+"""A client of a server that there is not."""
 
 
 def patched() -> AbstractContextManager[None]:
@@ -40,19 +27,15 @@ def patched() -> AbstractContextManager[None]:
     return applied(PATCHED_CLIENT.patch)
 
 
-def ordered_entity(raw: bytes) -> Entity:
-    """As ``stock_entity``, with the properties in the order of the bytes.
-
-    The stock client leaves it to chance, and where two properties of an entity make one of a
-    model, it counts.
-    """
-    return in_order_of(LazyEntity.from_bytes(raw), stock_entity(raw))
-
-
 def stock_model(raw: bytes) -> Any:
-    """Make a model with nothing patched."""
+    """Make a model with nothing patched, whose properties have the order of the bytes.
+
+    The stock client leaves that order to chance, and where two properties of an entity make one of
+    a model, it counts.
+    """
     assert not PATCHED_CLIENT.patch.active
-    return model._entity_from_ds_entity(ordered_entity(raw))
+    entity = in_order_of(LazyEntity.from_bytes(raw), stock_entity(raw))
+    return model._entity_from_ds_entity(entity)
 
 
 def received(raw: bytes) -> Any:

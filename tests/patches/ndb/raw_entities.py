@@ -1,4 +1,4 @@
-"""Changes to serialised entities that their models do not expect."""
+"""Serialised entities: made by hand, as ndb has stored them, and as other programs change them."""
 
 from __future__ import annotations
 
@@ -8,14 +8,21 @@ import zlib
 from collections.abc import Sequence
 from typing import Any
 
+from google.cloud import ndb
 from google.cloud.datastore import helpers
 from google.cloud.datastore.entity import Entity
 from google.cloud.datastore.helpers import GeoPoint
 from google.cloud.datastore.key import Key
+from google.cloud.ndb import exceptions, model, polymodel
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn, SearchStrategy
 
+from tests.patches.models import shapes, sorts, values
 from tests.patches.models.changes import change_key
+from tests.patches.models.shapes import Stored
+from tests.patches.models.sorts import PLAIN, UNINDEXED, Sort, fixed
+from tests.patches.ndb.handmade import MODELS, UTC
+from tests.patches.ndb.pairs import stored
 from tests.support.stock import EntityMessage, ValueMessage
 
 _WHEN = datetime.datetime(2024, 5, 6, 7, 8, 9, 123456, tzinfo=datetime.timezone.utc)
@@ -69,18 +76,16 @@ def _embedded(values: SearchStrategy[Any]) -> SearchStrategy[Entity]:
     )
 
 
-_USER = st.builds(
-    lambda properties: _embedded_of(properties),
-    st.sampled_from([{"email": "a@b.c", "auth_domain": "b.c"}, {"email": "a"}, {}]),
-)
-
-
-def _embedded_of(properties: dict[str, Any]) -> Entity:
+def embedded(**properties: Any) -> Entity:
+    """Make an embedded entity."""
     entity = Entity()
     entity.update(properties)
     return entity
 
 
+_USER = st.sampled_from([{"email": "a@b.c", "auth_domain": "b.c"}, {"email": "a"}, {}]).map(
+    lambda properties: embedded(**properties)
+)
 _ONE = st.one_of(_SCALARS, _SCALARS, _USER, _embedded(st.one_of(_SCALARS, _embedded(_SCALARS))))
 VALUES = st.one_of(_ONE, _ONE, st.lists(_ONE, max_size=3))
 """Any value, independent of the declared property."""
@@ -116,14 +121,6 @@ def entity_of(kind: str, properties: dict[str, Any]) -> bytes:
     return serialised
 
 
-def without_properties(kind: str) -> bytes:
-    """Serialise an entity that has a key alone."""
-    raw: bytes = helpers.entity_to_protobuf(
-        Entity(Key(kind, 5, project="p"))
-    )._pb.SerializeToString()
-    return raw
-
-
 def alone(raw: bytes, *names: str) -> bytes:
     """Leave of an entity the properties ``names``."""
     message = EntityMessage.FromString(raw)
@@ -140,15 +137,10 @@ def names_in(raw: bytes) -> list[str]:
 
 def _faults() -> list[Any]:
     """Values that the stock client refuses to convert."""
-    untyped = ValueMessage()
-    late = ValueMessage()
-    late.timestamp_value.seconds = 10**15
-    late_with_meaning = ValueMessage()
-    late_with_meaning.CopyFrom(late)
+    untyped, late, late_with_meaning, without_path, discordant = (ValueMessage() for _ in range(5))
+    late.timestamp_value.seconds = late_with_meaning.timestamp_value.seconds = 10**15
     late_with_meaning.meaning = 22
-    without_path = ValueMessage()
     without_path.key_value.partition_id.project_id = "p"
-    discordant = ValueMessage()
     discordant.array_value.values.add(integer_value=1, exclude_from_indexes=True)
     discordant.array_value.values.add(integer_value=1)
     return [untyped, late, late_with_meaning, without_path, discordant]
@@ -203,3 +195,46 @@ def changed(draw: DrawFn, raw: bytes, names: Sequence[str], *, faulty: bool = Fa
         change_key(draw, message, message.key.path[-1], "kind")
     serialised: bytes = message.SerializeToString(deterministic=True)
     return serialised
+
+
+_ZONE = datetime.timezone(datetime.timedelta(hours=2))
+_AWARE = values.TIMES.filter(lambda when: when.year > 1).map(lambda when: when.replace(tzinfo=UTC))
+_DYNAMIC = st.one_of(
+    values.INTEGERS, values.FLOATS, values.TEXTS, values.BLOBS, st.booleans(), _AWARE
+)
+_OWN = sorts.Own(
+    texts=values.TEXTS,
+    places=st.builds(ndb.GeoPt, values.FLOATS, values.FLOATS),
+    keys=values.keys_of(ndb.Key),
+    blob_keys=st.none(),
+    users=st.builds(
+        ndb.User, st.just("a@b.c"), st.sampled_from(["b.c", "d"]), st.sampled_from([None, "7"])
+    ),
+    dynamic=_DYNAMIC,
+)
+
+
+LIBRARY = shapes.Library(
+    *(__name__, model, polymodel),
+    sorts={
+        **sorts.simple(ndb, _OWN, "p0"),
+        **sorts.of_models(ndb, MODELS, _OWN),
+        "compressed text": Sort(model.CompressedTextProperty, values.TEXTS, UNINDEXED),
+        "small pickle": fixed(ndb.PickleProperty, values.PICKLED, compressed=True),
+        "zone": fixed(ndb.DateTimeProperty, _AWARE, PLAIN, tzinfo=_ZONE),
+    },
+    dynamic=_DYNAMIC,
+    serialised=stored,
+    refuses=(AttributeError, TypeError, ValueError, exceptions.BadValueError),
+    without_properties=lambda kind: entity_of(kind, {}),
+)
+
+
+def stored_entities() -> SearchStrategy[Stored]:
+    """Entities that ndb has stored, with ``legacy_data`` as in the context."""
+    return shapes.stored_entities(LIBRARY)
+
+
+def changed_entities(*, faulty: bool = False) -> SearchStrategy[Stored]:
+    """Entities that ndb has stored, with any change that another program could make."""
+    return shapes.changed_entities(LIBRARY, functools.partial(changed, faulty=faulty))

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 from google.cloud import ndb
-from google.cloud.datastore.entity import Entity
 from google.cloud.ndb import model
 from hypothesis import given
 from hypothesis import strategies as st
@@ -18,7 +17,7 @@ from lazyentity import LazyEntity
 from lazyentity.patches.ndb import expandos
 from tests.patches.models.pairs import FEWER, is_lazy, reading
 from tests.patches.ndb.pairs import Pair, lazy_model, patched, received, stock_model, written
-from tests.patches.ndb.raw_entities import FAULTS, entity_of
+from tests.patches.ndb.raw_entities import embedded, entity_of
 from tests.support.concurrency import switching_often, together
 from tests.support.snapshots import Raised, outcome
 
@@ -66,20 +65,7 @@ class Constructing(ndb.Expando):
         self.made_by_constructor = 1
 
 
-class ExpandoHolder(ndb.Model):
-    inside = ndb.StructuredProperty(Expanding)
-    local = ndb.LocalStructuredProperty(Expanding)
-    several = ndb.StructuredProperty(ndb.Expando, repeated=True)
-
-
 CLASSES = (Expanding, Unindexed, Assigning, WithProperty, PerEntity, Cloning, Constructing)
-
-
-def embedded(**values: Any) -> Entity:
-    """Make an embedded entity."""
-    entity = Entity()
-    entity.update(values)
-    return entity
 
 
 PROPERTIES: dict[str, Any] = {
@@ -147,16 +133,6 @@ def test_properties_are_each_entitys_own() -> None:
     pair.both(written)
 
 
-@pytest.mark.parametrize("kind", [kind.__name__ for kind in CLASSES])
-@pytest.mark.parametrize("name", sorted(PROPERTIES))
-def test_every_class_reads_and_writes_as_stock(kind: str, name: str) -> None:
-    """Also one that takes part in making properties; ndb makes its entities."""
-    pair = Pair.of(entity_of(kind, PROPERTIES))
-    pair.both(reading(name))
-    pair.both(written)
-    pair.agree()
-
-
 @pytest.mark.parametrize("kind", ["Assigning", "PerEntity", "Cloning", "Constructing"])
 def test_what_takes_part_in_making_properties_is_left_to_ndb(kind: str) -> None:
     assert not is_lazy(lazy_model(entity_of(kind, PROPERTIES)))
@@ -169,14 +145,11 @@ def test_names_that_mean_something_else(name: str) -> None:
     if isinstance(stock, Raised):
         assert outcome(lazy_model, raw) == stock
         return
-    pair = Pair.of(raw)
-    pair.both(lambda entity: sorted(vars(entity)))
-    pair.both(reading("text"))
-    pair.both(written)
-    pair.agree()
+    Pair.of(raw).agree(lambda entity: sorted(vars(entity)), reading("text"), written)
 
 
 OPERATIONS: dict[str, Callable[[Any], Any]] = {
+    **{f"get {name}": reading(name) for name in PROPERTIES},
     "set": lambda entity: setattr(entity, "text", "other"),
     "set new": lambda entity: setattr(entity, "new", [1]),
     "set null": lambda entity: setattr(entity, "nothing", 1),
@@ -198,31 +171,18 @@ OPERATIONS: dict[str, Callable[[Any], Any]] = {
     "attributes": lambda entity: sorted(vars(entity)),
     "default": lambda entity: setattr(entity, "_default_indexed", False),
     "equal": lambda entity: entity == copy.copy(entity),
+    "copies": lambda entity: [copy.copy(entity), copy.deepcopy(entity)],
+    "pickle": lambda entity: pickle.loads(pickle.dumps(entity)),
     "written": written,
 }
 
 
 @FEWER
 @given(names=st.lists(st.sampled_from(sorted(OPERATIONS)), max_size=6))
-@pytest.mark.parametrize("kind", ["Expanding", "Unindexed"])
+@pytest.mark.parametrize("kind", [kind.__name__ for kind in CLASSES])
 def test_anything_in_any_order(kind: str, names: list[str]) -> None:
-    pair = Pair.of(entity_of(kind, PROPERTIES))
-    for name in names:
-        pair.both(OPERATIONS[name])
-    pair.both(written)
-    pair.agree()
-
-
-@pytest.mark.parametrize(
-    "twin", [copy.copy, copy.deepcopy, lambda e: pickle.loads(pickle.dumps(e))]
-)
-def test_copies(twin: Callable[[Any], Any]) -> None:
-    pair = Pair.of(entity_of("Expanding", PROPERTIES))
-    pair.both(reading("text"))
-    made = pair.twins(twin)
-    if made is not None:
-        made.agree()
-    pair.agree()
+    """Also with a class that takes part in making properties; ndb makes its entities."""
+    Pair.of(entity_of(kind, PROPERTIES)).agree(*(OPERATIONS[name] for name in names), written)
 
 
 def test_defaults_of_the_class_are_those_of_the_time_of_reading(
@@ -234,9 +194,7 @@ def test_defaults_of_the_class_are_those_of_the_time_of_reading(
     monkeypatch.setattr(Expanding, "_default_indexed", False)
     later = Pair.of(raw)
     for each in (pair, later):
-        each.both(reading("text"))
-        each.both(written)
-        each.agree()
+        each.agree(reading("text"), written)
     assert pair.lazy._properties["text"]._indexed
     assert not later.lazy._properties["text"]._indexed
 
@@ -249,35 +207,8 @@ def test_a_property_that_the_class_gets_later() -> None:
     kind.text = ndb.StringProperty(default="none")  # type: ignore[attr-defined]  # ndb has no types
     kind._fix_up_properties()  # type: ignore[attr-defined]
     pair = Pair.of(raw)
-    pair.both(reading("text"))
-    pair.agree()
+    pair.agree(reading("text"))
     assert isinstance(pair.lazy._properties["text"], ndb.StringProperty)
-
-
-def test_inside_of_other_models() -> None:
-    inside = embedded(**PROPERTIES)
-    raw = entity_of("ExpandoHolder", {"inside": inside, "several": [inside, embedded()]})
-    pair = Pair.of(raw)
-    assert is_lazy(pair.lazy)
-    pair.both(lambda entity: entity.inside.text)
-    pair.both(lambda entity: entity.several[0].deep)
-    pair.both(written)
-    pair.agree()
-
-
-@pytest.mark.parametrize("fault", FAULTS, ids=range(len(FAULTS)))
-def test_a_dynamic_property_fails_alone(fault: Any) -> None:
-    """Where stock makes no model at all, the properties beside the faulty one can be read."""
-    raw = entity_of("Expanding", {"text": "text", "faulty": fault, "k": 1})
-    expected = outcome(stock_model, raw)
-    assert isinstance(expected, Raised)
-    lazy = lazy_model(raw)
-    with patched():
-        assert lazy.known == 1
-        assert lazy.text == "text"
-        for _ in range(2):
-            assert outcome(lambda: lazy.faulty) == expected
-        assert "faulty" in lazy._properties
 
 
 def test_many_patterns_of_nulls_are_all_told_apart() -> None:
@@ -285,9 +216,7 @@ def test_many_patterns_of_nulls_are_all_told_apart() -> None:
     names = [f"name{number}" for number in range(8)]
     for pattern in range(256):
         properties = {name: None if pattern >> bit & 1 else bit for bit, name in enumerate(names)}
-        pair = Pair.of(entity_of("Expanding", properties))
-        pair.both(lambda entity: sorted(entity._properties))
-        pair.agree()
+        Pair.of(entity_of("Expanding", properties)).agree(lambda entity: sorted(entity._properties))
 
 
 def test_unread_properties_are_written_as_they_came() -> None:

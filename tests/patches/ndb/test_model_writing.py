@@ -1,7 +1,8 @@
-"""Models that are changed, written, and written again."""
+"""Models that are changed, written, and written again, and that change while they are written."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -9,18 +10,24 @@ from google.cloud import ndb
 from google.cloud.datastore import helpers
 from google.cloud.datastore.entity import Entity
 from google.cloud.datastore.key import Key
+from google.cloud.ndb import model
 from google.cloud.ndb.context import get_context
 
-from tests.patches.ndb.pairs import Pair, patched, written
-from tests.patches.ndb.raw_entities import entity_of
+from lazyentity import LazyEntity
+from lazyentity.codec.undecoded import UNDECODED
+from tests.patches.models.changing import CHANGES, Change, act, swap, writing_and_changing
+from tests.patches.models.pairs import reading
+from tests.patches.ndb.pairs import CLIENT, Pair, lazy_model, patched, stored, written
+from tests.patches.ndb.raw_entities import embedded, entity_of
+from tests.support.changing import meanwhile, rebuild
+from tests.support.snapshots import Raised, outcome
+
+pytestmark = pytest.mark.usefixtures("either_context")
 
 
 class Home(ndb.Model):
     street = ndb.StringProperty()
     city = ndb.StringProperty()
-
-
-pytestmark = pytest.mark.usefixtures("either_context")
 
 
 class Owner(ndb.Model):
@@ -29,68 +36,27 @@ class Owner(ndb.Model):
     homes = ndb.StructuredProperty(Home, repeated=True)
 
 
+HOME = embedded(street="old", city="c")
+
+
 def test_what_was_changed_and_written_stays_changed() -> None:
     """A second conversion gives the contents of the first one, after any reads in between."""
-    home = Entity()
-    home.update({"street": "old", "city": "c"})
-    pair = Pair.of(entity_of("Owner", {"number": 1, "home": home, "homes": [home]}))
+    pair = Pair.of(entity_of("Owner", {"number": 1, "home": HOME, "homes": [HOME]}))
 
     def change(owner: Any) -> None:
         owner.home.street = owner.homes[0].street = "new"
 
     pair.both(change)
     for _ in range(3):
-        pair.both(lambda owner: written(owner))
-        pair.both(lambda owner: owner._prepare_for_put())
-        pair.both(lambda owner: (owner.home.street, owner.homes[0].street, owner.home.city))
-    pair.agree()
-
-
-def test_dotted_and_embedded_together() -> None:
-    """Old and new ways of storing one structured property in one entity are merged as in stock."""
-    home = Entity()
-    home.update({"street": "old", "city": "c"})
-    pair = Pair.of(entity_of("Owner", {"home": home, "home.street": "dotted"}))
-    pair.both(lambda owner: written(owner))
-    pair.agree()
-
-
-@pytest.mark.parametrize("indexed", [0, 1])
-@pytest.mark.parametrize("stored", [False, True])
-def test_flags_that_are_no_booleans(indexed: int, *, stored: bool) -> None:
-    """Any true value of ``indexed`` is written as true."""
-
-    class Flagged(ndb.Model):
-        x = ndb.IntegerProperty(indexed=indexed)
-
-    entity = Entity(Key("Flagged", 1, project="p"), exclude_from_indexes=("x",) * (not stored))
-    entity["x"] = 1
-    pair = Pair.of(helpers.entity_to_protobuf(entity)._pb.SerializeToString())
-    pair.both(lambda flagged: written(flagged))
-
-
-def test_a_class_that_is_an_entity() -> None:
-    """The stored name of a class may be any value."""
-
-    class Zoo(ndb.Model):
-        class_ = ndb.StructuredProperty(Home, "class")
-
-    class Town(ndb.Model):
-        zoo = ndb.StructuredProperty(Zoo)
-
-    inner, home = Entity(), Entity()
-    home["street"] = "s"
-    inner["class"] = home
-    pair = Pair.of(entity_of("Town", {"zoo": inner}))
-    pair.both(lambda town: town.zoo.class_.street)
-    pair.agree()
+        pair.agree(
+            written,
+            lambda owner: owner._prepare_for_put(),
+            lambda owner: (owner.home.street, owner.homes[0].street, owner.home.city),
+        )
 
 
 def test_a_sub_model_is_not_what_it_was_made_of() -> None:
     """Changing the stored entity does not change a model made from it before."""
-    home = Entity()
-    home.update({"street": "old", "city": "c"})
-    pair = Pair.of(entity_of("Owner", {"home": home}))
 
     def change(owner: Any) -> str:
         base = owner._values["home"].b_val
@@ -98,7 +64,25 @@ def test_a_sub_model_is_not_what_it_was_made_of() -> None:
         base["street"] = "changed"
         return str(made.street)
 
-    pair.both(change)
+    Pair.of(entity_of("Owner", {"home": HOME})).both(change)
+
+
+@pytest.mark.parametrize("indexed", [0, 1])
+@pytest.mark.parametrize("stored", [False, True])
+def test_flags_that_are_no_booleans(indexed: int, *, stored: bool) -> None:
+    """Any true value of ``indexed`` is written as true."""
+    type("Flagged", (ndb.Model,), {"x": ndb.IntegerProperty(indexed=indexed)})
+    entity = Entity(Key("Flagged", 1, project="p"), exclude_from_indexes=("x",) * (not stored))
+    entity["x"] = 1
+    Pair.of(helpers.entity_to_protobuf(entity)._pb.SerializeToString()).agree(written)
+
+
+def test_a_class_that_is_an_entity() -> None:
+    """The stored name of a class may be any value."""
+    zoo = type("Zoo", (ndb.Model,), {"class_": ndb.StructuredProperty(Home, "class")})
+    type("Town", (ndb.Model,), {"zoo": ndb.StructuredProperty(zoo)})
+    raw = entity_of("Town", {"zoo": embedded(**{"class": embedded(street="s")})})
+    Pair.of(raw).agree(reading("zoo.class_.street"))
 
 
 def test_a_context_in_a_decorator() -> None:
@@ -140,19 +124,29 @@ class Noticing(ndb.Model):
         return "computed"
 
 
-def test_a_writer_of_one_property_object() -> None:
-    """An application has set a method on the property itself."""
+class Rewritten(ndb.Model):
+    """Has a method on one property itself."""
 
-    class Rewritten(ndb.Model):
-        number = ndb.IntegerProperty()
-        text = ndb.StringProperty()
+    number = ndb.IntegerProperty()
+    text = ndb.StringProperty()
 
-    def write(_entity: Any, data: dict[str, Any], *_: Any, **__: Any) -> None:
-        data.update(number=5, text="changed")
 
-    Rewritten.number._to_datastore = write
-    pair = Pair.of(entity_of("Rewritten", {"number": 1, "text": "text"}))
-    pair.both(written)
+Rewritten.number._to_datastore = lambda _entity, data, *_, **__: data.update(number=5, text="new")
+
+
+@pytest.mark.parametrize(
+    ("kind", "properties"),
+    [
+        ("Touched", {"first": 1, "last": 2, "later": b"{}"}),
+        ("Noticing", {"a": "", "text": "old"}),
+        ("Rewritten", {"number": 1, "text": "text"}),
+        # Old and new ways of storing one structured property in one entity are merged.
+        ("Owner", {"home": HOME, "home.street": "dotted"}),
+    ],
+)
+def test_what_writing_one_property_does_to_another(kind: str, properties: dict[str, Any]) -> None:
+    """Is written, too."""
+    Pair.of(entity_of(kind, properties)).agree(written)
 
 
 def test_a_property_of_what_is_no_model() -> None:
@@ -170,9 +164,189 @@ def test_a_property_of_what_is_no_model() -> None:
         assert View().title == "hello"
 
 
-@pytest.mark.parametrize("kind", ["Touched", "Noticing"])
-def test_what_writing_one_property_does_to_another(kind: str) -> None:
-    """Is written, too."""
-    pair = Pair.of(entity_of(kind, {"first": 1, "last": 2, "later": b"{}", "a": "", "text": "old"}))
-    pair.both(written)
+# Properties and other threads that change a model meanwhile.
+
+
+class Hooked(ndb.StringProperty):
+    """A property that runs code when it is written."""
+
+    def _to_base_type(self, value: Any) -> Any:
+        act()
+        return value
+
+
+class ChangingAccount(ndb.Model):
+    balance = ndb.IntegerProperty()
+    hooked = Hooked()
+    limit = ndb.IntegerProperty()
+    owner = ndb.StringProperty()
+    tags = ndb.StringProperty(repeated=True)
+
+
+class ChangingExpando(ndb.Expando):
+    hooked = Hooked()
+
+
+_DYNAMIC_CHANGES: dict[str, Change] = {
+    "adds": lambda one: setattr(one, "later", 5),
+    "deletes one": lambda one: delattr(one, "limit"),
+    "swaps": swap,
+    "assigns": CHANGES["assigns"],
+    "reads": CHANGES["reads"],
+    "retypes": lambda one: setattr(one, "limit", [1, 2]),
+}
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [
+        *(("ChangingAccount", name) for name in CHANGES),
+        *(("ChangingExpando", name) for name in _DYNAMIC_CHANGES),
+    ],
+)
+def test_a_property_changes_the_others(kind: str, name: str) -> None:
+    """What is sent, and what the model is then, is as in stock; nothing is lost.
+
+    Stock raises where the dynamic properties are not those any more.
+    """
+    values = {"balance": 1, "hooked": "h", "limit": 2, "owner": "o", "tags": ["a", "b"]}
+    is_dynamic = kind == "ChangingExpando"
+    change = (_DYNAMIC_CHANGES if is_dynamic else CHANGES)[name]
+    pair = Pair.of(entity_of(kind, values))
+    write = writing_and_changing(written, change, lambda one: setattr(one, "hooked", "new"))
+    sent = pair.both(write)
+    assert isinstance(sent, Raised) is (is_dynamic and name in ("adds", "deletes one"))
+    if isinstance(sent, Raised):
+        assert sent.text == "dictionary changed size during iteration"
     pair.agree()
+    pair.agree(written)
+
+
+def test_nothing_is_left_out() -> None:
+    """Stock leaves out properties of such a dict without an error."""
+    values = {f"p{number}": number for number in range(20)}
+    for place in range(1, 20):
+        changing = lazy_model(entity_of("ChangingExpando", values))
+        name = list(changing._properties)[place]
+        # A dynamic property of its class, in the place of the one that was there.
+        changing._properties[name] = hooked = Hooked(name)
+        hooked._code_name = name
+        hooked._set_value(changing, "new")
+        with patched():
+            write = writing_and_changing(
+                model._entity_to_ds_entity,
+                lambda one: rebuild(one._properties, made=ndb.GenericProperty),
+            )
+            sent = outcome(write, changing)
+        if isinstance(sent, Raised):
+            assert sent.kind is RuntimeError
+        else:
+            assert sent.keys() >= values.keys()
+
+
+@pytest.mark.usefixtures("frequent_switches")
+def test_another_thread_changes_a_model() -> None:
+    """All that nobody touched is sent each time, and writing does not fail."""
+    names = [f"p{number}" for number in range(40)]
+    type("ChangingWide", (ndb.Model,), {name: ndb.IntegerProperty() for name in names})
+    stored = {name: number for number, name in enumerate(names[:20])}
+    for _ in range(20):
+        wide = lazy_model(entity_of("ChangingWide", stored))
+
+        def change(turn: int, wide: Any = wide) -> None:
+            with CLIENT.context():
+                for name in names[20:]:
+                    setattr(wide, name, turn)
+                for name in names[20:]:
+                    delattr(wide, name)
+
+        def write(wide: Any = wide) -> None:
+            with CLIENT.context():
+                for _ in range(40):
+                    sent: Any = model._entity_to_ds_entity(wide)
+                    assert isinstance(sent, (Entity, LazyEntity))
+                    assert {name: sent[name] for name in stored} == stored
+
+        with patched():
+            meanwhile(change, write)
+
+
+# The sentinel that got out of a model's values.
+
+
+class Noted(ndb.Model):
+    """With one value of each kind of property that takes anything."""
+
+    text = ndb.StringProperty()
+    other = ndb.GenericProperty()
+    several = ndb.GenericProperty(repeated=True)
+
+
+class NotedExpando(ndb.Expando):
+    text = ndb.StringProperty()
+
+
+def _lazy() -> Any:
+    lazy = lazy_model(stored(Noted(text="one", other=1, several=[1])))
+    assert dict.get(lazy._values, "text") is UNDECODED
+    return lazy
+
+
+@pytest.mark.parametrize(
+    "assign",
+    [
+        lambda values: values.__setitem__("text", UNDECODED),
+        lambda values: values.update({"other": 2, "text": UNDECODED}),
+        lambda values: values.__ior__({"other": 2, "text": [UNDECODED]}),
+        lambda values: values.setdefault("new", UNDECODED),
+        lambda values: values.update(dict(dict.items(values))),
+    ],
+    ids=["[]=", "update", "|=", "setdefault", "as they are"],
+)
+def test_assigning_the_sentinel_is_refused(assign: Callable[[Any], object]) -> None:
+    """At once, and the values stay as they were."""
+    lazy = _lazy()
+    before = list(dict.items(lazy._values))
+    with patched():
+        with pytest.raises(TypeError, match=r"lazyentity\.materialize\(entity\)"):
+            assign(lazy._values)
+        assert all(
+            name == kept and value is stays
+            for (name, value), (kept, stays) in zip(dict.items(lazy._values), before, strict=True)
+        )
+        assert (lazy.text, lazy.other, lazy.several) == ("one", 1, [1])
+
+
+@pytest.mark.parametrize("make", [_lazy, Noted], ids=["lazy", "stock"])
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda entity: setattr(entity, "other", UNDECODED),
+        lambda entity: setattr(entity, "several", [1, UNDECODED]),
+        lambda entity: dict.__setitem__(entity._values, "other", [UNDECODED]),
+    ],
+    ids=["a value", "several", "past the methods"],
+)
+def test_the_sentinel_is_not_written(
+    make: Callable[[], Any], change: Callable[[Any], object]
+) -> None:
+    """Whether setting it is refused, or writing the model."""
+    entity = make()
+
+    def change_and_write() -> None:
+        change(entity)
+        written(entity)
+
+    with patched(), pytest.raises((TypeError, ValueError), match=r"[Uu]ndecoded"):
+        change_and_write()
+
+
+def test_the_sentinel_of_what_the_entity_lacks() -> None:
+    """A sentinel in place of a value that was not received is refused."""
+    lazy = lazy_model(stored(NotedExpando(text="one")))
+    with patched():
+        lazy.more = 1
+        dict.__setitem__(lazy._values, "more", UNDECODED)
+        for use in (lambda e: e.more, written, lambda e: e._values.items()):
+            with pytest.raises(TypeError, match="property 'more' of the entity"):
+                use(lazy)

@@ -1,21 +1,56 @@
-"""A model that is read under the patch is to its user the model that stock ndb makes."""
+"""A model that is read under the patch is to its user the model that stock ndb makes.
+
+Of an entity that stock ndb refuses to convert, only the faulty property cannot be read.
+"""
 
 from __future__ import annotations
 
 import copy
 import pickle
+import subprocess
+import sys
+from collections.abc import Callable
+from contextlib import nullcontext
+from functools import partial
 from typing import Any
 
 import pytest
+from google.cloud import ndb
+from google.cloud.datastore.entity import Entity
+from google.cloud.datastore.key import Key
 from google.cloud.ndb import model
-from hypothesis import given
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from hypothesis.stateful import initialize, rule
 
 from tests.patches.models.cases import ENTITIES, ModelCases, Operation
-from tests.patches.models.pairs import FEWER
+from tests.patches.models.machine import ModelTwins, converts, run
+from tests.patches.models.pairs import FEWER, assigning, is_lazy, reading
 from tests.patches.models.shapes import Stored
-from tests.patches.ndb.model_strategies import changed_entities, stored_entities
-from tests.patches.ndb.pairs import Pair
-from tests.patches.ndb.raw_entities import names_in
+from tests.patches.ndb.handmade import Address, Everything, Person, everything
+from tests.patches.ndb.pairs import (
+    Pair,
+    lazy_model,
+    patched,
+    received,
+    seen,
+    stock_model,
+    stored,
+    without_class,
+    written,
+)
+from tests.patches.ndb.raw_entities import (
+    FAULTS,
+    alone,
+    changed_entities,
+    embedded,
+    entity_of,
+    names_in,
+    stored_entities,
+    value_message,
+)
+from tests.support import hostile
+from tests.support.snapshots import Raised, outcome
 
 pytestmark = pytest.mark.usefixtures("either_context")
 
@@ -46,7 +81,308 @@ class TestModels(ModelCases):
     @given(stored=ENTITIES)
     def test_conversion_back(self, stored: Stored) -> None:
         """The entity that a model becomes is the same, read or not."""
-        pair = Pair.assumed(stored.raw)
-        pair.both(model._entity_to_ds_entity)
-        pair.both(lambda entity: model._entity_to_ds_entity(entity, set_key=False))
-        pair.agree()
+        Pair.assumed(stored.raw).agree(
+            model._entity_to_ds_entity,
+            lambda entity: model._entity_to_ds_entity(entity, set_key=False),
+        )
+
+
+class Twins(ModelTwins):
+    ndb = ndb
+
+    def __init__(self) -> None:
+        # The test is in a context.
+        super().__init__(nullcontext())
+
+    @initialize(
+        stored=st.one_of(stored_entities(), changed_entities()).filter(
+            lambda stored: converts(Pair, stored.raw)
+        )
+    )
+    def make(self, stored: Stored) -> None:
+        self.start(stored.shape, Pair.of(stored.raw))
+
+    @staticmethod
+    def type_of(value: Any) -> Any:
+        """Return the type that stock's value has."""
+        return Entity if isinstance(value, Entity) else type(value)
+
+    @rule()
+    def convert(self) -> None:
+        self.pair.both(model._entity_to_ds_entity)
+
+
+def test_operations_in_any_order() -> None:
+    """After each of any sequence of operations the two cannot be told apart."""
+    run(Twins)
+
+
+# Models with every property.
+
+NAMES = sorted(prop._code_name for prop in Everything._properties.values())
+
+
+@pytest.fixture
+def raw() -> bytes:
+    """An entity with everything."""
+    return stored(everything())
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_one_property(raw: bytes, name: str) -> None:
+    """It is the same, twice, and so is all the rest after it."""
+    Pair.of(raw).agree(reading(name), reading(name), written)
+
+
+def test_reading_one_property_makes_no_other() -> None:
+    with ndb.context.get_context().new(legacy_data=False).use():
+        raw = stored(Person(name="n", home=Address(street="s"), photo=b"p"))
+    lazy = lazy_model(raw)
+    with patched():
+        assert lazy.name == "n"
+    assert sorted(lazy._values._undecoded()) == ["h", "photo"]
+
+
+def test_two_models_of_the_same_answer(raw: bytes) -> None:
+    """A change of one, of its sub-models and lists included, does not change the other."""
+    answer = received(raw)
+    with patched():
+        first, second = (model._entity_from_protobuf(answer) for _ in range(2))
+    Pair(stock_model(raw), first).agree()
+    with patched():
+        first.integers.append(5)
+        for changed in (first.address, first.addresses[0], first.person.home):
+            changed.street = "changed"
+        first.keyed.name = "changed"
+        first.addresses.pop()
+        first.json["a"].append(5)
+    Pair(stock_model(raw), second).agree()
+
+
+def test_a_model_outlives_the_patch(raw: bytes) -> None:
+    """Reads after ``unpatch()`` give the same."""
+    stock, lazy = stock_model(raw), lazy_model(raw)
+    assert isinstance(lazy, Everything)
+    assert is_lazy(lazy)
+    for name in NAMES:
+        assert getattr(lazy, name) == getattr(stock, name) or name == "place"
+    Pair(stock, lazy).agree()
+
+
+def test_pickles_are_loaded_where_lazyentity_is_not(raw: bytes) -> None:
+    """A process that cannot import lazyentity reads the pickle of a model."""
+    program = (
+        "import pickle, sys; sys.modules['lazyentity'] = None; "
+        "from google.cloud import ndb; import tests.patches.ndb.handmade; "
+        "from google.auth.credentials import AnonymousCredentials as A; "
+        "c = ndb.Client(project='p', credentials=A()).context(); c.__enter__(); "
+        "m = pickle.load(sys.stdin.buffer); assert type(m._values) is dict; "
+        "print(m.integer, m.address.street, m.person.home.street, sorted(m._values))"
+    )
+    stock, lazy = stock_model(raw), lazy_model(raw)
+    with patched():
+        dumped = pickle.dumps(lazy)
+    ran = subprocess.run(
+        [sys.executable, "-c", program],
+        input=dumped,
+        capture_output=True,
+        check=False,
+        env={"DATASTORE_EMULATOR_HOST": "127.0.0.1:1", "PYTHONPATH": "."},
+    )
+    assert ran.returncode == 0, ran.stderr.decode()
+    streets = f"{stock.address.street} {stock.person.home.street}"
+    expected = f"{stock.integer} {streets} {sorted(stock._values)}"
+    assert ran.stdout.decode().strip() == expected
+
+
+def test_a_projection(raw: bytes) -> None:
+    """A model that was made a projection by hand has only these."""
+    pair = Pair.of(raw)
+    pair.both(lambda entity: entity._set_projection(["i", "text"]))
+    for name in NAMES:
+        pair.both(reading(name))
+        pair.both(assigning(name, None))
+    pair.both(repr)
+    pair.both(lambda entity: entity.to_dict())
+
+
+# Entities that stock ndb refuses.
+
+
+def stock_value(raw: bytes, name: str, *parts: str) -> Any:
+    """Make a model of one property alone and return the property's value.
+
+    Args:
+        raw: the entity.
+        name: of the property.
+        parts: the names that the values of a structured property are under, beside its own.
+    """
+    return stock_model(alone(raw, "class", name, *parts))._values.get(name)
+
+
+def told_by(read: Callable[[], Any]) -> str:
+    """Return the text of the error that ``read`` raises, with its notes."""
+    with patched(), pytest.raises(Exception) as caught:  # noqa: PT011  # any, it was compared
+        read()
+    notes: list[str] = getattr(caught.value, "__notes__", [])
+    return " ".join([str(caught.value), *notes])
+
+
+@FEWER
+@given(stored=changed_entities(faulty=True), data=st.data())
+def test_one_property_fails_alone(stored: Stored, data: st.DataObject) -> None:
+    """Reading it raises stock's error each time and names the property; others can be read."""
+    raw, names = stored.raw, names_in(stored.raw)
+    expected = seen(lambda: stock_model(raw))
+    assume(isinstance(expected, Raised))
+    made = without_class(outcome(lazy_model, raw))
+    if isinstance(made, Raised):
+        # The error of one of the properties, or of the key.
+        causes = [seen(partial(stock_value, raw, name)) for name in names]
+        assert made in [expected, seen(lambda: stock_model(alone(raw))), *causes]
+        return
+    assert is_lazy(made)
+    errors = []
+    for name in data.draw(st.permutations(list(made._values))):
+        prop = made._properties[name]
+        is_structured = isinstance(prop, ndb.StructuredProperty)
+        parts = [part for part in names if is_structured and part.startswith(f"{name}.")]
+        value = seen(partial(stock_value, raw, name, *parts))
+        read = partial(made._values.__getitem__, name)
+        for _ in range(2):
+            with patched():
+                assert seen(read) == value
+        if isinstance(value, Raised):
+            errors.append(value)
+            assert name in told_by(read)
+            if not isinstance(prop, ndb.ComputedProperty):
+                # A computed property never reads the stored value.
+                assert name in told_by(partial(getattr, made, prop._code_name))
+    if expected not in errors:
+        # Properties that the model does not take from the entity are not read.
+        assert expected in [
+            seen(partial(stock_value, raw, name)) for name in set(names) - set(made._values)
+        ]
+    if errors:
+        with patched():
+            assert seen(made._values.items) in errors
+
+
+@FEWER
+@given(stored=changed_entities(faulty=True))
+def test_nothing_is_refused_that_stock_makes(stored: Stored) -> None:
+    """An error is an error on both sides; it may come later under the patch, never sooner."""
+    made = outcome(lazy_model, stored.raw)
+    if isinstance(made, Raised):
+        assert isinstance(outcome(stock_model, stored.raw), Raised)
+
+
+def test_key_of_another_kind_comes_before_a_class_that_is_not_known() -> None:
+    """Stock reads the key of a sub-entity before it looks for the owner of its properties."""
+    inner = Entity(Key("Nobody", "n", project="p"))
+    inner["unknown"] = None
+    raw = entity_of("Everything", {"address": inner})
+    expected = outcome(lambda: stock_model(raw).address)
+    assert isinstance(expected, Raised)
+    with patched():
+        assert outcome(lambda: model._entity_from_protobuf(received(raw)).address) == expected
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=range(len(FAULTS)))
+@pytest.mark.parametrize("name", ["blob", "small_blob", "person", "json", "address", "is", "i"])
+def test_a_faulty_property_leaves_the_others_alone(name: str, fault: Any) -> None:
+    """Any other property can be read, with a meaning or without, after any fault."""
+    others = {
+        "blob": b"b",
+        "sb": value_message(b"b", 22),
+        "json": value_message(b"[1]", 9),
+        "as": [],
+        "strings": ["a"],
+        "number": 1.5,
+    }
+    others.pop(name, None)
+    lazy = lazy_model(entity_of("Everything", {**others, name: fault}))
+    stock = stock_model(entity_of("Everything", others))
+    for other in others:
+        prop = Everything._properties[other]._code_name
+        with patched():
+            assert outcome(getattr, lazy, prop) == getattr(stock, prop)
+
+
+def _address(fault: Any) -> Any:
+    address = value_message(embedded(number=5))
+    address.entity_value.properties["s"].CopyFrom(fault)
+    return address
+
+
+# The property that fails, the name that its error has, and others with their values.
+OF_SUB_MODEL = ("address.street", "'s'", {"integer": 1, "address.number": 5})
+PART = ("address", "'address.s'", {"integer": 1})
+DYNAMIC = ("faulty", "'faulty'", {"known": 1, "text": "text"})
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=range(len(FAULTS)))
+@pytest.mark.parametrize("place", [OF_SUB_MODEL, PART, DYNAMIC], ids=["inside", "part", "dynamic"])
+def test_properties_beside_a_faulty_one(place: tuple[str, str, dict[str, Any]], fault: Any) -> None:
+    """They can be read where stock makes no model at all."""
+    failing, name, others = place
+    if place is DYNAMIC:
+        raw = entity_of("Anything", {"faulty": fault, "k": 1, "text": "text"})
+    elif place is PART:
+        raw = entity_of("Everything", {"address.s": fault, "i": 1, "as.s": ["b"]})
+    else:
+        raw = entity_of("Everything", {"address": _address(fault), "i": 1})
+    expected = seen(lambda: stock_model(raw))
+    assert isinstance(expected, Raised)
+    lazy = lazy_model(raw)
+    with patched():
+        assert {other: reading(other)(lazy) for other in others} == others
+        for _ in range(2):
+            assert seen(lambda: reading(failing)(lazy)) == expected
+    assert name in told_by(lambda: reading(failing)(lazy))
+
+
+class Refusing(ndb.JsonProperty):
+    """A property whose conversion from the entity raises any error."""
+
+    _sort = ""
+
+    def _from_datastore(self, ds_entity: Any, value: Any) -> Any:
+        if self._sort:
+            raise hostile.ERRORS[self._sort]()
+        return super()._from_datastore(ds_entity, value)
+
+
+class Refused(ndb.Model):
+    refused = Refusing()
+    plain = ndb.StringProperty()
+
+
+REFUSED = entity_of("Refused", {"refused": b"[1]", "plain": "p"})
+
+
+@pytest.mark.parametrize("sort", hostile.ERRORS)
+def test_errors_of_any_class(sort: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are raised as they are, whether they take notes and have a text or not."""
+    monkeypatch.setattr(hostile.Unsayable, "__str__", lambda self: "said")
+    monkeypatch.setattr(Refusing, "_sort", sort)
+    expected = outcome(stock_model, REFUSED)
+    assert isinstance(expected, Raised)
+    lazy = lazy_model(REFUSED)
+    assert is_lazy(lazy)
+    with patched():
+        for _ in range(2):
+            assert outcome(lambda: lazy._values["refused"]) == expected
+        assert lazy.plain == "p"
+
+
+@pytest.mark.parametrize("sort", hostile.VALUES)
+def test_keys_without_a_text(sort: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An application may give keys any text, or none."""
+    monkeypatch.setattr(Refusing, "_sort", "immutable")
+    expected = outcome(stock_model, REFUSED)
+    lazy = lazy_model(REFUSED)
+    monkeypatch.setattr(Key, "__repr__", lambda self: repr(hostile.VALUES[sort]()))
+    with patched():
+        for name in ("refused", hostile.Name("refused")):
+            assert outcome(lazy._values.__getitem__, name) == expected

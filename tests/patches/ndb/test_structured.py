@@ -2,32 +2,29 @@
 
 from __future__ import annotations
 
-import copy
-import pickle
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 from google.cloud import ndb
-from google.cloud.datastore.entity import Entity
 from google.cloud.ndb import context as context_module
 from google.cloud.ndb import exceptions, model, polymodel
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn, SearchStrategy
 
-from tests.patches.models.pairs import FEWER, assigning, is_lazy, reading
+from tests.patches.models.cases import ModelCases, Operation
+from tests.patches.models.pairs import FEWER, assigning, is_lazy
+from tests.patches.models.shapes import Shape, Stored
 from tests.patches.ndb.pairs import (
     CLIENT,
     Pair,
     fixed_now,
     lazy_model,
     patched,
-    received,
     stock_model,
     written,
 )
-from tests.patches.ndb.raw_entities import FAULTS, entity_of
+from tests.patches.ndb.raw_entities import embedded, entity_of, names_in
 from tests.support.snapshots import Raised, outcome
 
 
@@ -130,12 +127,6 @@ def serialised(kind: str, properties: dict[str, Any]) -> bytes:
     )
 
 
-def embedded(**properties: Any) -> Entity:
-    made = Entity()
-    made.update(properties)
-    return made
-
-
 _WHOLE: SearchStrategy[Any] = st.one_of(
     st.none(),
     st.just([]),
@@ -169,44 +160,36 @@ def entities(draw: DrawFn, kind: str) -> dict[str, Any]:
     return dict(draw(st.permutations(sorted(found.items()))))
 
 
-KINDS = ["Holder", "Holder", "FreeHolder", "Kept", "Built"]
-_ENTITIES = st.sampled_from(KINDS).flatmap(
-    lambda kind: entities(kind).map(lambda found: (kind, found))
+_LEAVES = st.builds(Leaf, street=st.sampled_from(["new", None]), number=st.just(9))
+_VALUES: dict[str, SearchStrategy[Any]] = {
+    "leaf": st.none() | _LEAVES,
+    "leaves": st.lists(_LEAVES, max_size=2),
+    "middle": st.builds(Middle, leaf=_LEAVES, name=st.just("name")),
+}
+_STORED = st.sampled_from([Holder, Holder, FreeHolder, Kept, Built]).flatmap(
+    lambda kind: entities(kind.__name__).map(
+        lambda found: Stored(
+            Shape(KeptMore if kind is Kept else kind, _VALUES), serialised(kind.__name__, found)
+        )
+    )
 )
 
 
-def names_of(entity: Any) -> list[str]:
-    return sorted(prop._code_name for prop in type(entity)._properties.values())
-
-
 @pytest.mark.usefixtures("either_context")
-class TestGenerated:
-    @FEWER
-    @given(entity=_ENTITIES, data=st.data())
-    def test_reads(self, entity: tuple[str, dict[str, Any]], data: st.DataObject) -> None:
-        """Any order of reads gives the values of stock, with their sub-models; so does the rest."""
-        pair = Pair.assumed(serialised(*entity))
-        for name in data.draw(st.permutations(names_of(pair.stock))):
-            pair.both(reading(name))
-            pair.both(reading(name))
-        pair.both(lambda entity: sorted(entity._properties))
-        pair.agree()
+class TestGenerated(ModelCases):
+    pair = Pair
+    stored = changed = _STORED
+
+    @staticmethod
+    def of_values(_name: Any) -> list[Operation]:
+        """Return nothing that these models do in another way than others."""
+        return []
 
     @FEWER
-    @given(entity=_ENTITIES)
-    def test_writes(self, entity: tuple[str, dict[str, Any]]) -> None:
-        """A model that was not read is written as stock writes it."""
-        pair = Pair.assumed(serialised(*entity))
-        pair.both(model._entity_to_ds_entity)
-        pair.both(written)
-        pair.agree()
-
-    @FEWER
-    @given(entity=_ENTITIES, data=st.data())
-    def test_changes(self, entity: tuple[str, dict[str, Any]], data: st.DataObject) -> None:
-        """So is one that was changed, in a sub-model and beside it."""
-        pair = Pair.assumed(serialised(*entity))
-        changes: list[Callable[[Any], Any]] = [
+    @given(stored=_STORED, data=st.data())
+    def test_changes(self, stored: Stored, data: st.DataObject) -> None:
+        """A model that was changed, in a sub-model and beside it, is written as stock writes it."""
+        changes: list[Operation] = [
             assigning("leaf", Leaf(street="new")),
             lambda model: setattr(model.leaf, "street", "new"),
             lambda model: model.leaves.append(Leaf(number=9)),
@@ -214,56 +197,34 @@ class TestGenerated:
             lambda model: setattr(model.middle.leaf, "number", 7),
             lambda model: model.populate(leaf=Leaf(), leaves=[]),
             lambda model: model._values.pop("leaf", None),
-        ]
-        for change in data.draw(st.lists(st.sampled_from(changes), min_size=1, max_size=3)):
-            pair.both(change)
-        pair.both(written)
-        pair.agree()
-
-    @pytest.mark.parametrize(
-        "use",
-        [
-            repr,
-            lambda model: model.to_dict(),
-            lambda model: model == copy.copy(model),
-            copy.deepcopy,
-            lambda model: pickle.loads(pickle.dumps(model)),
-            lambda model: sorted(model._values.items(), key=lambda item: item[0]),
+            lambda model: [model._clone_properties(), sorted(model._properties)],
             lambda model: [
                 prop._has_value(model, rest)
                 for prop in type(model)._properties.values()
                 for rest in (None, ["s"], ["name"])
                 if isinstance(prop, ndb.StructuredProperty)
             ],
-            lambda model: [model._clone_properties(), sorted(model._properties)],
-        ],
-        ids=["repr", "to_dict", "equal", "deepcopy", "pickle", "items", "has value", "clone"],
-    )
-    @FEWER
-    @given(entity=_ENTITIES)
-    def test_uses_as_a_whole(self, use: Any, entity: tuple[str, dict[str, Any]]) -> None:
-        pair = Pair.assumed(serialised(*entity))
-        pair.both(use)
-        pair.agree()
+        ]
+        drawn = data.draw(st.lists(st.sampled_from(changes), max_size=3))
+        Pair.assumed(stored.raw).agree(*drawn, model._entity_to_ds_entity, written)
 
     @FEWER
-    @given(entity=_ENTITIES)
-    def test_are_lazy(self, entity: tuple[str, dict[str, Any]]) -> None:
+    @given(stored=_STORED)
+    def test_stored_entities_are_read_lazily(self, stored: Stored) -> None:
         """The reasons for which ndb itself makes a model are few, and read nothing else before."""
-        kind, properties = entity
-        lazy = Pair.assumed(serialised(kind, properties)).lazy
+        lazy, properties = Pair.assumed(stored.raw).lazy, names_in(stored.raw)
         heads = {name.partition(".")[0] for name in properties if "." in name}
         known = type(lazy)._properties
         by_code_name = {prop._code_name: name for name, prop in known.items()}
         if is_lazy(lazy):
             assert not heads & set(properties) & set(known)
-            built = {"leaf", "ls"} if kind == "Built" else set()
+            built = {"leaf", "ls"} if isinstance(lazy, Built) else set()
             assert set(lazy._values._undecoded()) >= set(lazy._values) - built
         else:
             reasons = [
                 bool(heads & set(properties) & set(known)),
                 any(head not in known and head in by_code_name for head in {*heads, *properties}),
-                kind == "FreeHolder" and not heads <= set(known),
+                isinstance(lazy, FreeHolder) and not heads <= set(known),
             ]
             assert any(reasons)
 
@@ -325,55 +286,20 @@ class Overriding(ndb.Model):
     leaf = Storing(Leaf)
 
 
-@pytest.mark.parametrize("kind", ["Defaulted", "Overriding"])
-def test_made_by_ndb(kind: str) -> None:
+@pytest.mark.parametrize(
+    ("kind", "properties", "lazy"),
+    [
+        ("Defaulted", {"leaf.number": 2, "leaf.photo": b"p"}, False),
+        ("Overriding", {"leaf.number": 2, "leaf.photo": b"p"}, False),
+        # Without parts.
+        ("Defaulted", {"leaf": embedded(s="x")}, True),
+    ],
+)
+def test_made_by_ndb(kind: str, properties: dict[str, Any], lazy: bool) -> None:
     with CLIENT.context(), fixed_now():
-        pair = Pair.of(serialised(kind, {"leaf.number": 2, "leaf.photo": b"p"}))
-        assert not is_lazy(pair.lazy)
-        pair.both(lambda entity: vars(entity).get("stored"))
-        pair.agree()
-
-
-def test_a_default_beside_no_parts_is_lazy() -> None:
-    with CLIENT.context():
-        pair = Pair.of(serialised("Defaulted", {"leaf": embedded(s="x")}))
-        assert is_lazy(pair.lazy)
-        pair.agree()
-
-
-def test_two_models_of_the_same_answer() -> None:
-    """A change of a sub-model of one does not change the other."""
-    raw = serialised("Holder", {"leaf.s": "a", "ls.s": ["b", "c"]})
-    with CLIENT.context():
-        answer = received(raw)
-        with patched():
-            first = model._entity_from_protobuf(answer)
-            second = model._entity_from_protobuf(answer)
-            first.leaf.street = first.leaves[0].street = "changed"
-            first.leaves.pop()
-        Pair(stock_model(raw), second).agree()
-
-
-def test_a_model_outlives_the_patch() -> None:
-    raw = serialised("Holder", {"leaf.s": "a", "middles.l.s": ["b", "c"], "middles.name": ["n"]})
-    with CLIENT.context():
-        Pair(stock_model(raw), lazy_model(raw)).agree()
-
-
-def test_an_error_is_of_its_property_alone() -> None:
-    """Stock raises when the model is made; the other properties are read."""
-    raw = serialised("Holder", {"leaf.s": FAULTS[1], "plain": 1, "ls.s": ["b"]})
-    with CLIENT.context():
-        expected = outcome(stock_model, raw)
-        assert isinstance(expected, Raised)
-        lazy = lazy_model(raw)
-        with patched():
-            assert lazy.plain == 1
-            assert [leaf.street for leaf in lazy.leaves] == ["b"]
-            for _ in range(2):
-                result = outcome(lambda: lazy.leaf)
-                assert isinstance(result, Raised)
-                assert result.kind is expected.kind
+        pair = Pair.of(serialised(kind, properties))
+        assert is_lazy(pair.lazy) is lazy
+        pair.agree(lambda entity: vars(entity).get("stored"))
 
 
 def test_many_parts() -> None:
