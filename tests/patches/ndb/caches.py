@@ -20,7 +20,7 @@ from google.cloud.datastore_v1.types import entity as entity_pb2
 from google.cloud.ndb import _cache, _datastore_api
 
 from tests.patches.ndb.clients import make_client
-from tests.patches.ndb.describing import describe
+from tests.patches.ndb.describing import storages, text_of
 from tests.patches.ndb.stored import Item
 
 
@@ -81,7 +81,7 @@ def parsed(raw: bytes | None) -> Any:
 def read_through(
     cache_name: str, port: int, host: str, namespace: str, pairs: list[tuple[str, int]]
 ) -> dict[str, Any]:
-    """Read keys through one of ``CACHES``; describe the models, their storage, and the calls."""
+    """Read keys through one of ``CACHES``; return their texts, their storage, and the calls."""
     client = make_client(host, namespace=namespace)
     with (
         CACHES[cache_name](port) as cache,
@@ -89,12 +89,12 @@ def read_through(
         client.context(global_cache=cache),
     ):
         found = ndb.get_multi([ndb.Key(*pair) for pair in pairs])
-        described = describe(found)
+        texts = [text_of([one, one.to_dict()]) for one in found]
     client.stub.close()
     return {
-        "found": described,
+        "found": texts,
         "calls": calls,
-        "storages": sorted({type(one._values).__name__ for one in found}),
+        "storages": sorted(storages(found)),
         "lazyentity": "lazyentity" in sys.modules,
     }
 

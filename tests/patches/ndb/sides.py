@@ -3,39 +3,97 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass
 from typing import Any
+
+import pytest
+from google.cloud import ndb
 
 import lazyentity
 from lazyentity.patches.clients import ClientName
 from tests.patches.ndb.caches import counted_calls
-from tests.patches.ndb.describing import attempt, describe, storages
+from tests.patches.ndb.describing import storages
+from tests.patches.ndb.model_snapshots import attempt, describe
 from tests.patches.ndb.stored import store
 
 Scenario = Callable[[], Any]
+
+
+class Scenarios:
+    """Scenarios, each with its options of :meth:`Sides.check`, of which one test is made."""
+
+    def __init__(self) -> None:
+        self._cases: list[Any] = []
+
+    def add(self, name: str, scenario: Scenario, **options: Any) -> None:
+        self._cases.append(pytest.param(scenario, options, id=name))
+
+    def __call__(self, **options: Any) -> Callable[[Scenario], Scenario]:
+        """Return a decorator that adds a function by its name."""
+
+        def decorate(scenario: Scenario) -> Scenario:
+            self.add(scenario.__name__, scenario, **options)
+            return scenario
+
+        return decorate
+
+    def _each(self, test: Callable[..., None]) -> Callable[..., None]:
+        marked: Callable[..., None] = pytest.mark.parametrize(("scenario", "options"), self._cases)(
+            test
+        )
+        return marked
+
+    def on_one_server(self, **always: Any) -> Callable[..., None]:
+        """Return the test of all scenarios; ``always`` are options of each."""
+
+        @self._each
+        def test(loopback_sides: Sides, scenario: Scenario, options: dict[str, Any]) -> None:
+            loopback_sides.check(scenario, **always, **options)
+
+        return test
+
+    def on_each_server(self) -> Callable[..., None]:
+        """As :meth:`on_one_server`, for scenarios whose results the server may divide."""
+
+        @self._each
+        def test(sides: Sides, scenario: Scenario, options: dict[str, Any]) -> None:
+            sides.check(scenario, **options)
+
+        return test
+
+
+@dataclass(frozen=True)
+class Stored:
+    """A client of a server, and a namespace in it.
+
+    Attributes:
+        client: an ndb client.
+        namespace: it has the models of :func:`tests.patches.ndb.stored.store`, which all tests
+            read.
+        is_complete: whether the server has every tested feature. For another server, only the
+            equality of both sides is checked.
+    """
+
+    client: Any
+    namespace: str
+    is_complete: bool
 
 
 class Sides:
     """Runs scenarios three times: with stock ndb, lazily, and lazily but within eager().
 
     Args:
-        client: an ndb client.
-        stored: the namespace of the models of :func:`tests.patches.ndb.stored.store`, which all
-            tests read.
+        stored: the stored models.
         own: a namespace for this test alone.
         names: the clients to patch.
-        complete: whether the server has every tested feature. For another server, only the equality
-            of both sides is checked.
     """
 
-    def __init__(
-        self, client: Any, *, stored: str, own: str, names: tuple[ClientName, ...], complete: bool
-    ) -> None:
-        self.client = client
-        self._stored = stored
+    def __init__(self, stored: Stored, own: str, names: tuple[ClientName, ...]) -> None:
+        self.client = stored.client
         self.own = own
+        self._stored = stored
         self._names = names
-        self._complete = complete
 
     @contextmanager
     def lazily(self) -> Iterator[None]:
@@ -48,7 +106,7 @@ class Sides:
 
     def context(self, **options: Any) -> Any:
         """Return a context for reads of the stored models."""
-        return self.client.context(**{"namespace": self._stored, **options})
+        return self.client.context(**{"namespace": self._stored.namespace, **options})
 
     @contextmanager
     def lazy_context(self, **options: Any) -> Iterator[Any]:
@@ -89,30 +147,22 @@ class Sides:
         context = self.own_context if writes else self.context
         storages_seen: list[set[str]] = []
 
-        def run() -> Any:
-            with context(**options):
-                return attempt(result)
-
         def result() -> Any:
             returned = scenario()
             storages_seen.append(storages(returned))
             return returned
 
-        def prepare() -> None:
+        def run(activation: AbstractContextManager[Any], mode: AbstractContextManager[Any]) -> Any:
             if writes:
                 self.store()
+            with activation, mode, context(**options):
+                return attempt(result)
 
-        prepare()
-        stock = run()
-        prepare()
-        with self.lazily():
-            lazily = run()
-        prepare()
-        with self.lazily(), lazyentity.eager():
-            eagerly = run()
-
-        if self._complete:
-            assert (stock[0] != "raised") is works, stock
+        stock = run(nullcontext(), nullcontext())
+        lazily = run(self.lazily(), nullcontext())
+        eagerly = run(self.lazily(), lazyentity.eager())
+        if self._stored.is_complete:
+            assert (stock.form is not None) is works, stock
         assert lazily == stock
         assert eagerly == stock
         if lazy is not None and storages_seen:
@@ -121,6 +171,15 @@ class Sides:
             assert of_eager == of_stock
             assert of_lazy == ({"LazyValues" if lazy else "dict"} if of_stock else set())
         return stock
+
+
+def asked(query: Any, *ways: Callable[[Any], Any]) -> list[Any]:
+    """Ask for the results of a query in each way, with an empty cache of the context each time."""
+    found = []
+    for ask in ways:
+        ndb.get_context().clear_cache()
+        found.append(ask(query))
+    return found
 
 
 def read_counted(sides: Sides, cache: Any, read: Any, **options: Any) -> tuple[Any, list[str]]:

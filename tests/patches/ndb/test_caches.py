@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import nullcontext
 from typing import Any
 
@@ -10,16 +12,22 @@ import pytest
 from google.cloud import ndb
 
 import lazyentity
-from lazyentity.codec.undecoded import UNDECODED
+from tests.patches.models.pairs import undecoded
 from tests.patches.ndb.caches import (
+    CACHE_SERVERS,
+    CACHES,
     cached_bytes,
     counted_calls,
     parsed,
+    read_through,
+    write_through,
 )
-from tests.patches.ndb.describing import FIRST_VIEWS, attempt, describe, storages
+from tests.patches.ndb.describing import storages
+from tests.patches.ndb.model_snapshots import describe
 from tests.patches.ndb.sides import Sides, read_counted
 from tests.patches.ndb.stored import (
     COUNT,
+    PAIRS,
     Circle,
     Constructed,
     Dotted,
@@ -34,114 +42,74 @@ from tests.patches.ndb.stored import (
 # ndb calls redis as it always did.
 pytestmark = pytest.mark.filterwarnings("ignore:Call to deprecated setex:DeprecationWarning")
 
-KINDS = (Item, Dotted, Loose, Shape, Hooked, Constructed)
+Shared = tuple[str, int, str, str]
+Read = Callable[..., tuple[Any, list[str]]]
+
+
+class Failed(Exception):
+    """Ends a transaction."""
+
+
+@pytest.fixture
+def read(loopback_sides: Sides, cache: Any) -> Read:
+    """Reads through the cache; returns the description of the result, and the calls made."""
+    return functools.partial(read_counted, loopback_sides, cache)
+
+
+def _all_stored() -> Any:
+    return ndb.get_multi(stored_keys())
 
 
 class TestHits:
     """Models in the cache are not asked of the datastore."""
 
-    def test_give_what_stock_gives(self, loopback_sides: Sides, cache: Any) -> None:
-        sides = loopback_sides
-        stock, calls = read_counted(sides, None, lambda: ndb.get_multi(stored_keys()))
+    def test_give_what_stock_gives(self, loopback_sides: Sides, cache: Any, read: Read) -> None:
+        """Whoever cached them, and whoever reads them."""
+        stock, calls = read_counted(loopback_sides, None, _all_stored)
         assert calls == ["lookup"]
-        with sides.lazily():
+        assert read(_all_stored) == (stock, ["lookup"])
+        with loopback_sides.lazily():
+            assert read(_all_stored) == (stock, [])
+            cache.clear()
             for expected in (["lookup"], [], []):
-                assert read_counted(sides, cache, lambda: ndb.get_multi(stored_keys())) == (
-                    stock,
-                    expected,
-                )
-        assert read_counted(sides, cache, lambda: ndb.get_multi(stored_keys())) == (stock, [])
-
-    def test_of_what_stock_cached(self, loopback_sides: Sides, cache: Any) -> None:
-        sides = loopback_sides
-        stock, _ = read_counted(sides, cache, lambda: ndb.get_multi(stored_keys()))
-        with sides.lazily():
-            assert read_counted(sides, cache, lambda: ndb.get_multi(stored_keys())) == (stock, [])
-
-    def test_are_not_what_is_stored(self, loopback_sides: Sides, cache: Any) -> None:
-        """A change behind the cache's back is not seen: the cached model is read."""
-        sides = loopback_sides
-        sides.store()
-        with sides.own_context(legacy_data=False):
-            changed = stored_key().get()
-        with sides.lazily():
-            with sides.own_context(global_cache=cache):
-                before = describe(stored_key().get())
-            with sides.own_context(legacy_data=False):
-                changed.text = "behind its back"
-                changed.put()
-            with sides.own_context(global_cache=cache):
-                assert describe(stored_key().get()) == before
-                passed_over = stored_key().get(use_global_cache=False, use_cache=False)
-                assert passed_over.text == "behind its back"
+                assert read(_all_stored) == (stock, expected)
+        assert read(_all_stored) == (stock, [])
 
     def test_are_lazy(self, loopback_sides: Sides, cache: Any) -> None:
-        sides = loopback_sides
-        with sides.lazily():
+        """Outside of eager()."""
+        with loopback_sides.lazily():
             for expected in (["lookup"], []):
-                with counted_calls() as calls, sides.context(global_cache=cache):
+                with counted_calls() as calls, loopback_sides.context(global_cache=cache):
                     found = ndb.get_multi(
                         [stored_key(), stored_key(Shape, 2), stored_key(Hooked), stored_key(Dotted)]
                     )
                     assert calls == expected
                     assert type(found[1]) is Circle
                     assert {type(one._values).__name__ for one in found} == {"LazyValues"}
-                    item = found[0]
-                    names = set(item._values)
-                    assert item.number == 1
-                    undecoded = {n for n in names if dict.get(item._values, n) is UNDECODED}
-                    assert undecoded == names - {"number"}
-
-    def test_inside_eager_are_stock(self, loopback_sides: Sides, cache: Any) -> None:
-        sides = loopback_sides
-        with sides.lazily():
+                    assert found[0].number == 1
+                    assert undecoded(found[0]) == set(found[0]._values) - {"number"}
+            cache.clear()
             for expected in (["lookup"], []):
-                with (
-                    counted_calls() as calls,
-                    sides.context(global_cache=cache),
-                    lazyentity.eager(),
-                ):
-                    assert storages(ndb.get_multi(stored_keys())) == {"dict"}
+                with counted_calls() as calls, loopback_sides.context(global_cache=cache):
+                    with lazyentity.eager():
+                        assert storages(_all_stored()) == {"dict"}
                     assert calls == expected
 
-    @pytest.mark.parametrize("kind", KINDS)
-    def test_whatever_is_done_first(self, loopback_sides: Sides, cache: Any, kind: Any) -> None:
-        """Nothing has to be read of a model before something else works."""
-        sides = loopback_sides
-
-        def seen() -> Any:
-            descriptions = []
-            for see in FIRST_VIEWS.values():
-                with counted_calls() as calls, sides.context(global_cache=cache):
-                    found = stored_key(kind).get()
-                    first = attempt(functools.partial(see, found))
-                    descriptions.append([first, describe(found), calls])
-            return descriptions
-
-        read_counted(sides, cache, lambda: stored_key(kind).get())
-        stock = seen()
-        with sides.lazily():
-            assert seen() == stock
-
-    def test_of_some(self, loopback_sides: Sides, cache: Any) -> None:
+    def test_of_some(self, loopback_sides: Sides, read: Read) -> None:
         """Hits, misses and missing entities in one read."""
-        sides = loopback_sides
-        keys = [("Item", number) for number in (1, COUNT + 1, 2, 3)]
-        with sides.context():
-            stock = describe(ndb.get_multi([ndb.Key(*pair) for pair in keys]))
-        with sides.lazily():
-            read_counted(sides, cache, lambda: stored_key(Item, 2).get())
+
+        def some() -> Any:
+            return ndb.get_multi([stored_key(Item, number) for number in (1, COUNT + 1, 2, 3)])
+
+        with loopback_sides.context():
+            stock = describe(some())
+        with loopback_sides.lazily():
+            read(lambda: stored_key(Item, 2).get())
             for _ in range(2):
-                read, calls = read_counted(
-                    sides, cache, lambda: ndb.get_multi([ndb.Key(*pair) for pair in keys])
-                )
-                assert read == stock
                 # Missing models are requested again.
-                assert calls == ["lookup"]
+                assert read(some) == (stock, ["lookup"])
 
-    def test_hooks(self, loopback_sides: Sides, cache: Any) -> None:
-        sides = loopback_sides
-
+    def test_hooks(self, loopback_sides: Sides, read: Read) -> None:
         def hooked() -> Any:
             Hooked.got.clear()
             found = stored_key(Hooked).get()
@@ -149,9 +117,9 @@ class TestHits:
             Hooked.got.clear()
             return [found, got[0], got[1] is found]
 
-        stock, _ = read_counted(sides, cache, hooked)
-        with sides.lazily():
-            assert read_counted(sides, cache, hooked) == (stock, [])
+        stock, _ = read(hooked)
+        with loopback_sides.lazily():
+            assert read(hooked) == (stock, [])
 
     def test_the_context_comes_first(self, loopback_sides: Sides, cache: Any) -> None:
         with loopback_sides.lazy_context(global_cache=cache):
@@ -160,64 +128,210 @@ class TestHits:
             assert stored_key().get(use_cache=False) is not found
 
 
-class TestCachedBytes:
-    """The cache holds the bytes that stock ndb puts there."""
+def _put_alone() -> Any:
+    """Put a model in the cache alone."""
+    key = Hooked(id=1, number=5, name="in the cache alone").put(use_datastore=False)
+    return key.get(use_datastore=False, use_cache=False)
 
-    @pytest.mark.parametrize("kind", KINDS)
-    def test_after_a_read(self, loopback_sides: Sides, cache: Any, kind: Any) -> None:
+
+def _put_changed() -> Any:
+    found = stored_key().get()
+    found.text = "changed"
+    found.tags.append("one more")
+    found.put(use_datastore=False)
+    return found
+
+
+@pytest.mark.parametrize(
+    "fill",
+    [
+        *(lambda kind=kind: stored_key(kind).get() for kind in (Item, Dotted, Loose, Shape)),
+        *(lambda kind=kind: stored_key(kind).get() for kind in (Hooked, Constructed)),
+        *(_put_alone, _put_changed),
+    ],
+)
+def test_cached_bytes(loopback_sides: Sides, cache: Any, fill: Callable[[], Any]) -> None:
+    """The cache holds the bytes that stock ndb puts there; reading a model changes nothing."""
+    sides = loopback_sides
+
+    def cached(storage: str) -> Any:
+        cache.clear()
+        with sides.context(global_cache=cache, legacy_data=False):
+            found = fill()
+            assert storages(found) == {storage}
+            raw = cached_bytes(cache, found.key)
+            described = describe(found)
+            found.number = 1000
+            assert cached_bytes(cache, found.key) == raw
+            return parsed(raw), described
+
+    stock = cached("dict")
+    with sides.lazily():
+        assert cached("LazyValues") == stock
+        with lazyentity.eager():
+            assert cached("dict") == stock
+
+
+class TestWrites:
+    """Writes leave nothing in the cache that is not true any more."""
+
+    def test_put_and_delete(self, loopback_sides: Sides, cache: Any) -> None:
         sides = loopback_sides
+        sides.store()
 
-        def cached() -> Any:
-            cache.clear()
-            with sides.context(global_cache=cache):
-                found = stored_key(kind).get()
-                raw = cached_bytes(cache, found.key)
-            return parsed(raw)
-
-        stock = cached()
-        with sides.lazily():
-            assert cached() == stock
-            with lazyentity.eager():
-                assert cached() == stock
-
-    def test_reading_a_model_changes_nothing(self, loopback_sides: Sides, cache: Any) -> None:
-        with loopback_sides.lazy_context(global_cache=cache):
-            found = stored_key().get()
-            before = cached_bytes(cache, found.key)
-            describe(found)
-            found.text = "changed, not put"
-            found.tags.append("changed, not put")
-            assert cached_bytes(cache, found.key) == before
-
-    def test_of_use_datastore_false(self, loopback_sides: Sides, cache: Any) -> None:
-        """A model can be in the cache alone."""
-        sides = loopback_sides
-
-        def cached() -> Any:
-            cache.clear()
-            with sides.own_context(global_cache=cache, legacy_data=False):
-                found = Hooked(id=1, number=5, name="in the cache alone")
-                found.put(use_datastore=False)
-                raw = cached_bytes(cache, found.key)
-                read = found.key.get(use_datastore=False, use_cache=False)
-                return parsed(raw), describe(read), storages(read)
-
-        message, read, storage = cached()
-        assert storage == {"dict"}
-        with sides.lazily():
-            assert cached() == (message, read, {"LazyValues"})
-
-    def test_of_a_model_that_was_read_and_changed(self, loopback_sides: Sides, cache: Any) -> None:
-        sides = loopback_sides
-
-        def cached(activation: Any) -> Any:
-            cache.clear()
-            sides.store()
-            with activation(), sides.own_context(global_cache=cache, legacy_data=False):
+        def put(text: str, **options: Any) -> None:
+            with sides.own_context(legacy_data=False, **options):
                 found = stored_key().get()
-                found.text = "changed"
-                found.tags.append("one more")
-                found.put(use_datastore=False)
-                return parsed(cached_bytes(cache, found.key))
+                found.text = text
+                found.put()
 
-        assert cached(sides.lazily) == cached(nullcontext)
+        with sides.lazily():
+            put("changed", global_cache=cache)
+            for expected in (["lookup"], []):
+                with sides.own_context(global_cache=cache), counted_calls() as calls:
+                    again = stored_key().get()
+                    assert again.text == "changed"
+                    assert calls == expected
+                    assert storages(again) == {"LazyValues"}
+            # A change behind the cache's back is not seen: the cached model is read.
+            put("behind its back")
+            with sides.own_context(global_cache=cache):
+                assert stored_key().get().text == "changed"
+                passed_over = stored_key().get(use_global_cache=False, use_cache=False)
+                assert passed_over.text == "behind its back"
+                stored_key().get().key.delete()
+            with sides.own_context(global_cache=cache):
+                assert stored_key().get() is None
+
+    @pytest.mark.parametrize("fails", [False, True])
+    def test_transaction(self, loopback_sides: Sides, cache: Any, *, fails: bool) -> None:
+        """A transaction reads past the cache, and the cache does not hide its writes."""
+        sides = loopback_sides
+        sides.store()
+
+        def inside() -> Any:
+            found = stored_key().get()
+            found.text = "in a transaction"
+            found.put()
+            if fails:
+                raise Failed
+
+        with sides.lazily():
+            with sides.own_context(global_cache=cache, legacy_data=False):
+                before = stored_key().get().text
+                with counted_calls() as calls, pytest.raises(Failed) if fails else nullcontext():
+                    ndb.transaction(inside)
+                assert "lookup" in calls
+            with sides.own_context(global_cache=cache):
+                assert stored_key().get().text == (before if fails else "in a transaction")
+
+
+class TestPolicies:
+    @pytest.mark.parametrize("by", ["policy", "option", "class"])
+    def test_not_in_the_global_cache(
+        self, loopback_sides: Sides, cache: Any, read: Read, by: str, monkeypatch: Any
+    ) -> None:
+        options: dict[str, Any] = {}
+        if by == "policy":
+            # Called with the key of google-cloud-datastore.
+            options["global_cache_policy"] = lambda key: key.kind != "Item"
+        elif by == "class":
+            monkeypatch.setattr(Item, "_use_global_cache", False, raising=False)
+        of_read = {"use_global_cache": False} if by == "option" else {}
+        with loopback_sides.lazily():
+            for _ in range(2):
+                assert read(lambda: stored_key().get(**of_read), **options)[1] == ["lookup"]
+            with loopback_sides.context():
+                assert cached_bytes(cache, stored_key()) is None
+
+    def test_cache_or_datastore_alone(self, loopback_sides: Sides, cache: Any) -> None:
+        """One of them, or none; queries do not ask the cache."""
+        with loopback_sides.lazy_context(global_cache=cache), counted_calls() as calls:
+            with pytest.raises(TypeError):
+                stored_key().get(use_global_cache=False, use_datastore=False)
+            assert stored_key().get(use_datastore=False) is None
+            assert calls == []
+            found = Item.query().fetch(use_cache=False)
+            assert calls[0] == "run_query"
+            assert storages(found) == {"LazyValues"}
+            assert cached_bytes(cache, stored_key()) is None
+            stored_key().get(use_cache=False)
+            calls.clear()
+            again = stored_key().get(use_datastore=False, use_cache=False)
+            assert storages(again) == {"LazyValues"}
+            assert calls == []
+
+    def test_timeout(self, loopback_sides: Sides, cache: Any, read: Read) -> None:
+        timeouts = []
+
+        class Noting(type(cache)):  # type: ignore[misc]  # either class
+            def compare_and_swap(self, items: Any, expires: Any = None) -> Any:
+                timeouts.append(expires)
+                return super().compare_and_swap(items, expires=expires)
+
+        cache.__class__ = Noting
+        with loopback_sides.lazily():
+            read(lambda: stored_key().get(), global_cache_timeout_policy=lambda _: 60)
+            read(lambda: stored_key(Item, 2).get(global_cache_timeout=30))
+        assert timeouts == [60, 30]
+
+
+class TestOtherProcesses:
+    """A stock process and a patched one share one server of a cache."""
+
+    @pytest.fixture(params=CACHE_SERVERS)
+    def shared(
+        self, request: pytest.FixtureRequest, loopback: str, loopback_sides: Sides
+    ) -> Shared:
+        """The cache with its port, the datastore and the namespace that they share."""
+        name = request.param
+        port: int = request.getfixturevalue(f"{name}_port")
+        with CACHES[name](port) as cache:
+            cache.clear()
+        loopback_sides.store()
+        return name, port, loopback, loopback_sides.own
+
+    def test_stock_reads_what_was_cached_lazily(
+        self,
+        shared: Shared,
+        stock_process: ProcessPoolExecutor,
+        loopback_sides: Sides,
+    ) -> None:
+        with loopback_sides.lazily():
+            lazy = read_through(*shared, PAIRS)
+        stock = stock_process.submit(read_through, *shared, PAIRS).result()
+        assert lazy["calls"] == ["lookup"]
+        assert lazy["storages"] == ["LazyValues"]
+        assert stock == {**lazy, "calls": [], "storages": ["dict"], "lazyentity": False}
+
+    def test_what_stock_cached_is_read_lazily(
+        self,
+        shared: Shared,
+        stock_process: ProcessPoolExecutor,
+        loopback_sides: Sides,
+    ) -> None:
+        stock = stock_process.submit(read_through, *shared, PAIRS).result()
+        with loopback_sides.lazily():
+            lazy = read_through(*shared, PAIRS)
+        assert not stock["lazyentity"]
+        assert stock["calls"] == ["lookup"]
+        assert lazy["calls"] == []
+        assert lazy["storages"] == ["LazyValues"]
+        assert lazy["found"] == stock["found"]
+
+    def test_writes_are_seen_by_the_other(
+        self,
+        shared: Shared,
+        stock_process: ProcessPoolExecutor,
+        loopback_sides: Sides,
+    ) -> None:
+        first = [("Item", 1)]
+        with loopback_sides.lazily():
+            read_through(*shared, first)
+            write_through(*shared, "written lazily")
+        stock = stock_process.submit(read_through, *shared, first).result()
+        assert "written lazily" in repr(stock["found"])
+        stock_process.submit(write_through, *shared, "written by stock").result()
+        with loopback_sides.lazily():
+            lazy = read_through(*shared, first)
+        assert "written by stock" in repr(lazy["found"])

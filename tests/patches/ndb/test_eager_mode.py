@@ -8,17 +8,20 @@ from typing import Any
 
 import pytest
 from google.cloud import ndb
+from google.cloud.datastore.helpers import GeoPoint
+from google.cloud.datastore.key import Key
 from google.cloud.ndb import model
 from google.cloud.ndb.global_cache import _InProcessGlobalCache
 
 import lazyentity
 from lazyentity import LazyEntity
-from tests.patches.ndb.describing import attempt, storages
-from tests.patches.ndb.pairs import CLIENT, received, stock_model, written
-from tests.patches.ndb.raw_entities import entity_of
+from tests.patches.ndb.describing import storages
+from tests.patches.ndb.model_snapshots import describe
+from tests.patches.ndb.pairs import CLIENT, received, written
+from tests.patches.ndb.raw_entities import embedded, entity_of
 from tests.patches.ndb.sides import Sides
 from tests.patches.ndb.stored import Dotted, Hooked, Item, Loose, Residence, Shape
-from tests.support.stock import learn_names
+from tests.support.stock import learn_names, stock_entity
 
 KINDS = [Item, Dotted, Loose, Shape, Hooked]
 
@@ -44,13 +47,12 @@ READS: dict[str, Callable[[], Any]] = {
 @pytest.mark.parametrize("names", [(), ("ndb",)], ids=["all", "ndb alone"])
 def test_reads(loopback_sides: Sides, read: Callable[[], Any], names: Any) -> None:
     """Models, and the order of their properties, are stock ndb's."""
-    sides = loopback_sides
 
     def run() -> Any:
-        with sides.context():
+        with loopback_sides.context():
             found = read()
             assert storages(found) <= {"dict"}
-            return attempt(lambda: found), _order(found)
+            return describe(found), _order(found)
 
     stock = run()
     lazyentity.patch(*names, eager=True)
@@ -59,68 +61,55 @@ def test_reads(loopback_sides: Sides, read: Callable[[], Any], names: Any) -> No
 
 def test_the_mode_can_be_changed(loopback_sides: Sides) -> None:
     """The mode of ndb changes with the next conversion, independent of the other client's."""
-    sides = loopback_sides
     for eager, expected in ((True, "dict"), (False, "LazyValues"), (True, "dict")):
         lazyentity.patch("datastore", eager=not eager)
         lazyentity.patch("ndb", eager=eager)
-        with sides.context(cache_policy=False):
-            assert storages(ndb.Key(Item, 1).get()) == {expected}
-            assert storages(Item.query().fetch(1)) == {expected}
+        with loopback_sides.context(cache_policy=False):
+            assert storages([ndb.Key(Item, 1).get(), *Item.query().fetch(1)]) == {expected}
 
 
-def test_from_the_global_cache(loopback_sides: Sides) -> None:
+def test_from_the_global_cache(loopback_sides: Sides, monkeypatch: pytest.MonkeyPatch) -> None:
     """Models of bytes that stock or patched ndb cached are stock ndb's as well.
 
     Only the order depends on the writer of the cache: stock ndb caches entities that it encoded
     again.
     """
-    sides = loopback_sides
 
     def run() -> Any:
-        with sides.context(global_cache=_InProcessGlobalCache()):
+        with loopback_sides.context(global_cache=_InProcessGlobalCache()):
             found = ndb.get_multi([ndb.Key(kind, 1) for kind in KINDS])
-            return storages(found), attempt(lambda: found)
+            return storages(found), describe(found)
 
     # All of them share one dict.
-    _InProcessGlobalCache.cache.clear()
+    monkeypatch.setattr(_InProcessGlobalCache, "cache", {})
     stock = run()
-    try:
-        for fill in (None, lambda: lazyentity.patch(eager=False)):
-            if fill is not None:
-                _InProcessGlobalCache.cache.clear()
-                fill()
-                run()
-            lazyentity.patch(eager=True)
-            for _ in range(2):
-                assert run() == stock
-                assert _InProcessGlobalCache.cache
-    finally:
-        lazyentity.unpatch()
-        _InProcessGlobalCache.cache.clear()
+    for is_filled_lazily in (False, True):
+        if is_filled_lazily:
+            _InProcessGlobalCache.cache.clear()
+            lazyentity.patch(eager=False)
+            run()
+        lazyentity.patch(eager=True)
+        for _ in range(2):
+            assert run() == stock
+            assert _InProcessGlobalCache.cache
 
 
 def test_writes(loopback_sides: Sides) -> None:
     """Eagerly read models are written as by stock ndb."""
-    sides = loopback_sides
 
-    def rewrite() -> None:
-        with sides.own_context():
+    def rewritten(**options: Any) -> Any:
+        loopback_sides.store()
+        if options:
+            lazyentity.patch(**options)
+        with loopback_sides.own_context():
             item = ndb.Key(Item, 1).get()
             item.number += 1
             item.put()
+        lazyentity.unpatch()
+        with loopback_sides.own_context():
+            return describe(ndb.Key(Item, 1).get())
 
-    def stored() -> Any:
-        with sides.own_context():
-            return attempt(lambda: ndb.Key(Item, 1).get())
-
-    sides.store()
-    rewrite()
-    expected = stored()
-    sides.store()
-    lazyentity.patch(eager=True)
-    rewrite()
-    lazyentity.unpatch()
-    assert stored() == expected
+    assert rewritten() == rewritten(eager=True)
 
 
 def _dynamic(one: Any) -> Any:
@@ -130,12 +119,16 @@ def _dynamic(one: Any) -> Any:
 
 
 @pytest.mark.parametrize("is_patched", [True, False], ids=["patched", "inside eager()"])
-def test_dynamic_properties(loopback_sides: Sides, is_patched: bool) -> None:
-    """Those of an Expando have what stock ndb's have, and are those of one model alone."""
-    sides = loopback_sides
+def test_dynamic_properties(
+    loopback_sides: Sides, is_patched: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those of an Expando have what stock ndb's have, and are those of one model alone.
+
+    Where somebody replaced their constructor, that makes each of them.
+    """
 
     def read() -> Any:
-        with sides.context(cache_policy=False):
+        with loopback_sides.context(cache_policy=False):
             return ndb.Key(Loose, 2).get()
 
     stock = read()
@@ -145,16 +138,10 @@ def test_dynamic_properties(loopback_sides: Sides, is_patched: bool) -> None:
     assert storages([one, another]) == {"dict"}
     assert type(one._properties) is dict
     assert _dynamic(one) == _dynamic(stock)
-    made = [name for name, prop in one._properties.items() if type(prop) is ndb.GenericProperty]
-    assert made
-    assert not any(one._properties[name] is another._properties[name] for name in made)
+    names = [name for name, prop in one._properties.items() if type(prop) is ndb.GenericProperty]
+    assert names
+    assert not any(one._properties[name] is another._properties[name] for name in names)
 
-
-def test_properties_made_in_another_way(
-    loopback_sides: Sides, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Where somebody replaced their constructor, that makes each of them."""
-    sides = loopback_sides
     original = ndb.Property.__init__
     made: list[Any] = []
 
@@ -162,50 +149,10 @@ def test_properties_made_in_another_way(
         made.append(self)
         original(self, *args, **kwargs)
 
-    lazyentity.patch(eager=True)
     monkeypatch.setattr(ndb.Property, "__init__", __init__)
-    with sides.context(cache_policy=False):
-        found = ndb.Key(Loose, 2).get()
-    monkeypatch.undo()
-    dynamic = [p for p in found._properties.values() if type(p) is ndb.GenericProperty]
-    assert dynamic
-    assert all(any(one is prop for one in made) for prop in dynamic)
-
-
-VALUES: dict[str, Any] = {
-    "nothing": None,
-    "empty": [],
-    "bytes": b"bytes",
-    "texts": ["a", "b"],
-    "moment": datetime.datetime(2020, 1, 2, 3, 4, 5, 6),
-    "place": ndb.GeoPt(1, 2),
-    "a_key": lambda: ndb.Key("Other", "name"),
-    "inside": {"deep": {"deeper": [1, 2]}},
-    "insides": [{"deep": 1}, {"deep": 2}],
-    "number": 5,
-}
-
-
-@pytest.mark.parametrize("names", [[name] for name in VALUES] + [list(VALUES), []])
-def test_values_of_dynamic_properties(loopback_sides: Sides, names: list[str]) -> None:
-    sides = loopback_sides
-
-    def read() -> Any:
-        with sides.context(cache_policy=False):
-            found = ndb.Key(Loose, 77).get()
-            return attempt(lambda: found), _order([found]), storages(found), _dynamic(found)
-
-    with sides.context():
-        made = Loose(id=77)
-        for name in names:
-            value = VALUES[name]
-            # A key can be made only here.
-            setattr(made, name, value() if callable(value) else value)
-        made.put()
-    stock = read()
-    lazyentity.patch(eager=True)
-    # The second time, what is known of the class and the names is used again.
-    assert [read(), read(), read()] == [stock] * 3
+    with lazyentity.eager():
+        found = read()
+    assert all(any(one is found._properties[name] for one in made) for name in names)
 
 
 class _Setting(ndb.Expando):
@@ -242,30 +189,51 @@ class _Making(ndb.Expando):
         return made
 
 
-@pytest.mark.parametrize("kind", [_Setting, _Adding, _Marking, _Making])
+VALUES: dict[str, Any] = {
+    "nothing": None,
+    "empty": [],
+    "bytes": b"bytes",
+    "texts": ["a", "b"],
+    "moment": datetime.datetime(2020, 1, 2, 3, 4, 5, 6, datetime.timezone.utc),
+    "place": GeoPoint(1, 2),
+    "a_key": Key("Other", "name", project="p"),
+    "inside": embedded(deep=embedded(deeper=[1, 2])),
+    "insides": [embedded(deep=1), embedded(deep=2)],
+    "number": 5,
+}
+
+
 @pytest.mark.parametrize(
-    "values", [{}, {"k": 1}, {"x": 2}, {"k": 1, "c": "stored"}, {"added": "stored", "k": None}]
+    ("kind", "values"),
+    [
+        *((Loose, {name: value}) for name, value in VALUES.items()),
+        *((Loose, values) for values in (VALUES, {})),
+        *(
+            (kind, values)
+            for kind in (_Setting, _Adding, _Marking, _Making)
+            for values in (
+                *({}, {"k": 1}, {"x": 2}, {"k": 1, "c": "stored"}),
+                {"added": "stored", "k": None},
+            )
+        ),
+    ],
 )
-def test_constructors_that_set_values(kind: Any, values: dict[str, Any]) -> None:
-    """A model has the values of its constructor that its entity lacks, and writes them."""
+def test_models_of_entities(kind: Any, values: dict[str, Any]) -> None:
+    """A model has dynamic values, and those of its constructor that its entity lacks."""
     raw = entity_of(kind._get_kind(), values)
+
+    def read_and_written(made: Any) -> Any:
+        return (
+            *(type(made), type(made._values), _dynamic(made), vars(made).get("mark")),
+            *(list(made._values), describe(made), written(made)),
+        )
+
     with CLIENT.context():
-        stock = stock_model(raw)
-        expected = _read_and_written(stock)
+        # In the order of stock's own messages.
+        expected = read_and_written(model._entity_from_ds_entity(stock_entity(raw)))
         lazyentity.patch(eager=True)
+        # The second time, what is known of the class and the names is used again.
         for _ in range(3):
             learn_names(LazyEntity, raw)
             made = model._entity_from_protobuf(received(raw))
-            assert _read_and_written(made) == expected
-
-
-def _read_and_written(made: Any) -> Any:
-    return (
-        type(made),
-        sorted(made._values),
-        sorted(made._properties),
-        vars(made).get("mark"),
-        type(made._values),
-        made.to_dict(),
-        written(made),
-    )
+            assert read_and_written(made) == expected

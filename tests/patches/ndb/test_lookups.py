@@ -2,32 +2,27 @@
 
 from __future__ import annotations
 
-import functools
-import gc
-import logging
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 from unittest import mock
 
 import pytest
-import wrapt
 from google.cloud import ndb
 from google.cloud.datastore.entity import Entity
 from google.cloud.datastore.helpers import entity_to_protobuf
 from google.cloud.datastore.key import Key
 from google.cloud.datastore_v1.types import datastore as datastore_pb2
-from google.cloud.datastore_v1.types import entity as entity_pb2
-from google.cloud.ndb import _datastore_api, model, utils
+from google.cloud.ndb import _datastore_api, model
 from google.cloud.ndb._options import ReadOptions
 from google.cloud.ndb.context import get_context
 from google.cloud.ndb.tasklets import Future
 
 import lazyentity
 from lazyentity.patches.api.responses import LookupResponse
-from tests.patches.ndb.caches import counted_calls
-from tests.patches.ndb.describing import attempt, describe
+from tests.patches.ndb.model_snapshots import attempt, describe
 from tests.patches.ndb.sides import Sides
+from tests.support.snapshots import Raised, outcome
 from tests.support.strategies import wire
 from tests.support.strategies.schema import ENTITY, KEY, PARTITION, PATH_ELEMENT
 
@@ -42,17 +37,21 @@ def _key(number: int) -> Key:
     return Key("Found", number, project="p")
 
 
+def _message(key: Key) -> Any:
+    entity = Entity(key)
+    entity["number"] = key.id
+    return entity_to_protobuf(entity)._pb
+
+
 def _entity(number: int) -> bytes:
-    entity = Entity(_key(number))
-    entity["number"] = number
-    raw: bytes = entity_to_protobuf(entity)._pb.SerializeToString()
+    raw: bytes = _message(_key(number)).SerializeToString()
     return raw
 
 
-def _without_key(number: int) -> bytes:
-    message = entity_pb2.Entity.deserialize(_entity(number))
-    message._pb.ClearField("key")
-    raw: bytes = message._pb.SerializeToString()
+def _without_key() -> bytes:
+    message = _message(_key(1))
+    message.ClearField("key")
+    raw: bytes = message.SerializeToString()
     return raw
 
 
@@ -73,7 +72,7 @@ def _results(number: int, *entities: bytes) -> bytes:
 
 def _with_key(*fields: wire.Field, before: bool = True) -> bytes:
     """Serialise entity 1 with its key in these fields, before its properties or after."""
-    key, rest = wire.encode(fields), _without_key(1)
+    key, rest = wire.encode(fields), _without_key()
     return key + rest if before else rest + key
 
 
@@ -85,27 +84,15 @@ ENTITIES = {
     "key after the properties": _with_key(_WHOLE, before=False),
     "key in two": _with_key(*_PARTS),
     "key in two, the path first": _with_key(*reversed(_PARTS)),
-    "the path before the project": _with_key(
-        wire.message(ENTITY.key, *reversed(_key_fields(1))),
-    ),
+    "the path before the project": _with_key(wire.message(ENTITY.key, *reversed(_key_fields(1)))),
     "a longer tag": _with_key(_WHOLE._replace(padding=2)),
     "an unknown field in the key": _with_key(
         wire.message(ENTITY.key, *_key_fields(1), wire.integer(1000, 5))
     ),
     "an unknown field in the entity": _with_key(wire.integer(1000, 5), _WHOLE),
     "a key that was not asked for": _entity(77),
-    "no key": _without_key(1),
-    "another key within the first": _with_key(
-        wire.message(ENTITY.key, *_key_fields(1)),
-        wire.message(
-            ENTITY.key,
-            wire.message(
-                KEY.path,
-                wire.delimited(PATH_ELEMENT.kind, "Found"),
-                wire.integer(PATH_ELEMENT.id, 2),
-            ),
-        ),
-    ),
+    "no key": _without_key(),
+    "another key within the first": _with_key(_WHOLE, wire.message(ENTITY.key, _key_fields(2)[1])),
     "nothing": b"",
 }
 
@@ -173,185 +160,91 @@ def test_responses(loopback_sides: Sides, raw: bytes) -> None:
     )
 
 
-def test_another_response(loopback_sides: Sides) -> None:
-    """So does the client's own response message, which an application's transport may return."""
+def test_another_response_and_an_error(loopback_sides: Sides) -> None:
+    """An application's transport may return the client's own response message; or it fails."""
 
     def response() -> Any:
         return datastore_pb2.LookupResponse.deserialize(RESPONSES["several"])
 
     _, _, described, _ = _check(loopback_sides, response, response)
     assert described[0] == described[3] != described[1]
-
-
-def test_a_call_that_failed(loopback_sides: Sides) -> None:
-    """Every future gets the error."""
     _, _, described, _ = _check(loopback_sides, LookupError, LookupError)
-    assert described == [["raised", "LookupError"]] * 4
+    assert [each.text for each in described] == ["raised LookupError"] * 4
 
 
-def test_keys_that_are_refused(loopback_sides: Sides) -> None:
-    """Objects that are no keys are refused as by the client; all keys are sent, complete or not."""
+def test_keys_and_their_futures(loopback_sides: Sides) -> None:
+    """Objects that are no keys are refused as by the client; all keys are sent, complete or not.
 
-    class OtherKey(Key):
-        pass
-
+    The text of a future names the key.
+    """
+    other_key: Any = type("OtherKey", (Key,), {})
     keys: list[Any] = [None, 5, "Found", Key("Found", project="p"), _key(1)]
-    other_key: Any = OtherKey
     keys.append(other_key("Found", "é", project="p"))
 
-    def outcome() -> Any:
+    def added() -> Any:
         batch = _datastore_api._LookupBatch(ReadOptions())
-        added = [attempt(functools.partial(batch.add, key))[0] for key in keys]
-        return added, [[key, len(futures)] for key, futures in batch.todo.items()]
-
-    with loopback_sides.context():
-        expected = outcome()
-    assert len(expected[1]) == 3
-    with loopback_sides.lazy_context():
-        assert outcome() == expected
-
-
-def test_what_the_future_says(loopback_sides: Sides) -> None:
-    """The future of a lookup names the key."""
-
-    def text() -> str:
-        future = _datastore_api._LookupBatch(ReadOptions()).add(_key(1))
+        refused = [isinstance(outcome(batch.add, key), Raised) for key in keys]
+        future = batch.add(_key(1))
         assert type(future.info) is str
-        return re.sub(r"<\d+>$", "", repr(future)) + future.info
+        text = re.sub(r"<\d+>$", "", repr(future)) + future.info
+        return refused, [[key, len(futures)] for key, futures in batch.todo.items()], text
 
     with loopback_sides.context():
-        expected = text()
-    assert "Found" in expected
+        expected = added()
+    assert len(expected[1]) == 3
+    assert "Found" in expected[2]
     with loopback_sides.lazy_context():
-        assert text() == expected
+        assert added() == expected
 
 
-def test_hooks_of_all_models(loopback_sides: Sides, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A hook that an application sets on ``Model`` itself is called for every get."""
-    called: list[Any] = []
-
-    def hook(_cls: Any, key: Any, future: Any) -> None:
-        called.append((key.id(), future.done()))
-
-    def scenario() -> Any:
-        called.clear()
-        ndb.get_multi([ndb.Key("Item", number) for number in (1, 2)])
-        return [*called]
-
-    hooks = [
-        classmethod(hook),
-        staticmethod(functools.partial(hook, None)),
-        # Passes for the method that it wraps.
-        wrapt.FunctionWrapper(
-            vars(ndb.Model)["_post_get_hook"], lambda _wrapped, _, args, _options: hook(None, *args)
-        ),
-    ]
-    for made in hooks:
-        with monkeypatch.context() as patch:
-            patch.setattr(ndb.Model, "_post_get_hook", made)
-            assert loopback_sides.check(scenario, lazy=None)[1] != []
+def _key_of_model(kind: Any, asked: Key, stored: Key) -> Any:
+    response = _done(kind.deserialize(_results(FOUND, _message(stored).SerializeToString())))
+    with mock.patch.object(_datastore_api, "make_call", return_value=response):
+        found = ndb.Key._from_ds_key(asked).get(use_cache=False)
+    assert found.number == stored.id
+    return found.key._key
 
 
-def test_encoders_of_keys(loopback_sides: Sides) -> None:
-    """A replacement of the client's ``Key.to_protobuf`` encodes the keys."""
-    original: Any = Key.to_protobuf
-
-    def other(key: Key) -> Any:
-        message = original(key)
-        message._pb.path[0].id = 3
-        return message
-
-    def wrapper(_wrapped: Any, key: Any, _args: Any, _options: Any) -> Any:
-        return other(key)
-
-    wrapped = wrapt.FunctionWrapper(original, wrapper)
-
-    def scenario() -> Any:
-        found = []
-        for encoder in (other, wrapped):
-            with mock.patch.object(Key, "to_protobuf", encoder):
-                found.append(ndb.get_multi([ndb.Key("Item", 1)], use_cache=False)[0].number)
-        return found
-
-    assert loopback_sides.check(scenario, lazy=None) == describe([3, 3])
+@pytest.mark.parametrize("database", [None, "", "d"])
+@pytest.mark.parametrize("namespace", [None, "", "n"])
+@pytest.mark.parametrize("path", [("Found", 1), ("Above", "é", "Found", 1)])
+def test_the_key_of_a_model(
+    loopback_sides: Sides, path: tuple[Any, ...], namespace: str | None, database: str | None
+) -> None:
+    """It is as the client makes it of the entity, however the key that was asked for was made."""
+    key = Key(*path, project="p", namespace=namespace, database=database)
+    with loopback_sides.context():
+        expected = _key_of_model(datastore_pb2.LookupResponse, key, key)
+    with loopback_sides.lazy_context():
+        made = _key_of_model(LookupResponse, key, key)
+    assert vars(made) == vars(expected)
+    # One that is equal in all attributes is not decoded.
+    assert (made is key) is ("" not in {namespace, database})
 
 
-def test_debugging(loopback_sides: Sides, caplog: pytest.LogCaptureFixture) -> None:
-    """The logs of ndb are the same with debugging on."""
-    caplog.set_level(logging.DEBUG, _datastore_api.log.name)
-
-    def scenario() -> Any:
-        caplog.clear()
-        ndb.get_multi([ndb.Key("Item", number) for number in (1, 2)])
-        # The number of the context comes first.
-        texts = [record.message.partition(": ")[2] for record in caplog.records]
-        return [text.partition(" ")[0] for text in texts]
-
-    with mock.patch.object(utils, "DEBUG", new=True):
-        assert "found" in str(loopback_sides.check(scenario, lazy=None))
+_ABOVE = Key("Above", 1, project="p")
+_OTHERS = type("KeyOfSomebody", (Key,), {})("Above", 1, project="p")
+ODD_KEYS = {
+    "a parent two elements above": Key("Between", 2, "Found", 3, parent=_ABOVE),
+    "a grandparent": Key("Found", 4, parent=Key("Between", 2, "Below", 3, parent=_ABOVE)),
+    "a parent of another class": Key("Found", 5, parent=_OTHERS),
+    "a parent": Key("Found", 6, parent=_ABOVE),
+    "a falsy namespace": Key("Found", 7, project="p", namespace=False),
+    "a falsy database": Key("Found", 8, project="p", database=0),
+}
 
 
-def test_more_keys_than_a_call_takes(loopback_sides: Sides) -> None:
-    """They are divided as by stock ndb."""
+@pytest.mark.parametrize("key", ODD_KEYS.values(), ids=ODD_KEYS)
+def test_the_ancestors_of_the_key_of_a_model(loopback_sides: Sides, key: Key) -> None:
+    """They are those of a key that the client makes of the entity."""
 
-    def scenario() -> Any:
-        with counted_calls() as calls:
-            found = ndb.get_multi([ndb.Key("Item", number) for number in range(1, 2003)])
-        return calls, [entity is not None for entity in found]
+    def ancestors(kind: Any) -> Iterator[Any]:
+        above = _key_of_model(kind, key, Key(*key.flat_path, project="p"))
+        while above is not None:
+            yield type(above), above.flat_path, above.namespace, above.database
+            above = above.parent
 
-    assert loopback_sides.check(scenario, lazy=None)[1][0] == describe(["lookup"] * 3)
-
-
-@pytest.mark.parametrize("asked_inside", [True, False])
-def test_contexts_in_contexts(loopback_sides: Sides, asked_inside: bool) -> None:
-    """The model goes to the cache of the requesting context."""
-
-    def scenario() -> Any:
-        outer = get_context()
-        inner = outer.new()
-        keys = [ndb.Key("Item", number) for number in (1, 2, 99)]
-        if asked_inside:
-            with inner.use():
-                futures = ndb.get_multi_async(keys)
-            found = [future.result() for future in futures]
-        else:
-            futures = ndb.get_multi_async(keys)
-            with inner.use():
-                found = [future.result() for future in futures]
-        caches = [sorted(key.id() for key in context.cache) for context in (outer, inner)]
-        return found, caches, get_context() is outer
-
-    loopback_sides.check(scenario)
-
-
-def test_futures_without_a_context(loopback_sides: Sides) -> None:
-    """A future that is done has its result anywhere; waiting for one needs a context."""
-
-    def outcomes(context: Any) -> list[Any]:
-        with context:
-            done, waiting = ndb.get_multi_async([ndb.Key("Item", 1), ndb.Key("Item", 2)])
-            waiting_for_more = ndb.Key("Item", 3).get_async(use_cache=False, timeout=7)
-            done.check_success()
-            described = describe(waiting.result())
-        # The first call has brought both, the second was not made.
-        return [described, describe(done.result()), attempt(waiting_for_more.result)]
-
-    expected = outcomes(loopback_sides.context())
-    with loopback_sides.lazily():
-        assert outcomes(loopback_sides.context()) == expected
-
-
-def test_nothing_is_left_for_the_collector(loopback_sides: Sides) -> None:
-    """Models that were got are gone with the last reference to them."""
-    with loopback_sides.lazy_context(cache_policy=False):
-        ndb.get_multi([ndb.Key("Item", 1)])
-        gc.collect()
-        gc.disable()
-        try:
-            found = ndb.get_multi([ndb.Key("Item", number) for number in (1, 2, 3)])
-            kind = type(found[0])
-            del found
-            left = [seen for seen in gc.get_objects() if type(seen) is kind]
-        finally:
-            gc.enable()
-    assert left == []
+    with loopback_sides.context():
+        expected = list(ancestors(datastore_pb2.LookupResponse))
+    with loopback_sides.lazy_context():
+        assert list(ancestors(LookupResponse)) == expected

@@ -13,7 +13,6 @@ from google.cloud import datastore, ndb
 from lazyentity import packed
 from lazyentity.packed import PackedProperty, is_packed
 from tests.patches.models.packed import Context, PackedCases, orders
-from tests.patches.ndb.conftest import Server
 from tests.support import clients
 
 
@@ -24,10 +23,9 @@ def context(client: Any) -> Context:
 
 
 @pytest.fixture
-def other_client(loopback: Server) -> Iterator[datastore.Client]:
+def other_client(loopback_port: int) -> Iterator[datastore.Client]:
     """A client of google-cloud-datastore of the same server."""
-    port = int(loopback.host.rpartition(":")[2])
-    made = clients.make_client(port, "grpc")
+    made = clients.make_client(loopback_port, "grpc")
     yield made
     clients.close(made)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 from unittest import mock
@@ -15,6 +15,7 @@ from google.cloud.datastore.entity import Entity
 from google.cloud.datastore.helpers import entity_to_protobuf
 from google.cloud.datastore.key import Key
 from google.cloud.datastore_v1.types import datastore as datastore_pb2
+from google.cloud.datastore_v1.types import entity as entity_pb2
 from google.cloud.datastore_v1.types import query as query_pb2
 from google.cloud.ndb import _datastore_query
 
@@ -22,14 +23,19 @@ import lazyentity
 from lazyentity.patches.api.entities import EntityHandle
 from lazyentity.patches.api.responses import RunQueryResponse
 from lazyentity.patches.ndb.reads import _query_response
-from tests.patches.ndb.clients import make_client
-from tests.patches.ndb.conftest import Server
+from tests.patches.ndb.pairs import CLIENT
+from tests.support.stock import EntityMessage
 
 COUNT = 7
 _PARSING = frozenset(("FromString", "ParseFromString", "MergeFromString"))
 _FULL = query_pb2.EntityResult.ResultType.FULL
 _PROJECTION = query_pb2.EntityResult.ResultType.PROJECTION
 _KEY_ONLY = query_pb2.EntityResult.ResultType.KEY_ONLY
+
+
+_QUERY_RESPONSE: Any = datastore_pb2.RunQueryResponse.pb()
+_RESULT: Any = query_pb2.EntityResult.pb()
+_API_MESSAGES = {_QUERY_RESPONSE, _RESULT, EntityMessage, entity_pb2.Key.pb()}
 
 
 class Parsed(ndb.Model):
@@ -62,33 +68,22 @@ def calls() -> Iterator[Counter[tuple[str, str]]]:
         sys.setprofile(None)
 
 
-def _api_messages() -> frozenset[Any]:
-    entity = datastore_pb2.LookupResponse.pb()().found.add().entity
-    response = datastore_pb2.RunQueryResponse.pb()
-    result = response().batch.entity_results.add()
-    return frozenset((type(entity), type(entity.key), type(result), response))
-
-
-_API_MESSAGES = _api_messages()
-
-
 def _response(kind: Any) -> bytes:
-    results = []
+    response = _QUERY_RESPONSE()
+    response.batch.entity_result_type = kind
     for number in range(COUNT):
         entity = Entity(Key("Parsed", number + 1, project="p"))
         entity["number"] = number
-        results.append({"entity": entity_to_protobuf(entity), "cursor": b"c"})
-    batch = {"entity_results": results, "entity_result_type": kind}
-    raw: bytes = datastore_pb2.RunQueryResponse.serialize(
-        datastore_pb2.RunQueryResponse(batch=batch)
-    )
+        message = entity_to_protobuf(entity)._pb
+        response.batch.entity_results.add(entity=message, cursor=b"c")
+    raw: bytes = response.SerializeToString()
     return raw
 
 
 def test_stock_parses_are_counted() -> None:
     """A count of zero would say nothing if nothing was ever counted."""
     with calls() as counted:
-        response = datastore_pb2.RunQueryResponse.pb().FromString(_response(_FULL))
+        response = _QUERY_RESPONSE.FromString(_response(_FULL))
         response.batch.entity_results[0].entity.key.SerializeToString()
     assert counted["RunQueryResponse", "parse"] == 1
     assert counted["Key", "serialise"] == 1
@@ -110,45 +105,34 @@ def _key_of(result_pb: Any) -> Any:
     return _datastore_query._Result(_FULL, result_pb).key()
 
 
-def _no_conversion() -> Any:
-    return mock.patch.object(EntityHandle, "read", side_effect=AssertionError)
-
-
 def test_keys_of_results() -> None:
     """The key of a result is decoded without its entity, and is the one that stock ndb gives."""
     raw = _response(_FULL)
     stock = datastore_pb2.RunQueryResponse.deserialize(raw).batch.entity_results
     lazyentity.patch("ndb")
     response = RunQueryResponse.deserialize(raw)
-    with make_client("localhost:1").context(), _no_conversion(), calls() as counted:
+    unconverted = mock.patch.object(EntityHandle, "read", side_effect=AssertionError)
+    with CLIENT.context(), unconverted, calls() as counted:
         keys = [_key_of(result) for result in response.batch.entity_results]
     lazyentity.unpatch("ndb")
-    with make_client("localhost:1").context():
+    with CLIENT.context():
         assert keys == [_key_of(result) for result in stock]
     assert counted["Entity", "parse"] == 0
     assert counted["Key", "parse"] <= COUNT
     assert counted["Key", "serialise"] == 0
 
 
-READS: dict[str, Callable[[list[Any]], list[Any]]] = {
-    "get_multi": lambda keys: ndb.get_multi(keys),
-    "fetch": lambda _keys: Parsed.query().fetch(),
-}
-
-
-@pytest.mark.parametrize("read", READS.values(), ids=READS)
-def test_models(loopback: Server, namespace: str, read: Callable[[list[Any]], list[Any]]) -> None:
+@pytest.mark.parametrize("by_key", [True, False], ids=["get_multi", "fetch"])
+def test_models(client: Any, by_key: bool) -> None:
     """No entity or key is parsed more than once; a key is serialised only to ask for it."""
-    client = make_client(loopback.host, namespace=namespace)
     with client.context():
         keys = ndb.put_multi([Parsed(id=number + 1, number=number) for number in range(COUNT)])
     lazyentity.patch("ndb")
     with client.context(), calls() as counted:
-        found = read(keys)
+        found = ndb.get_multi(keys) if by_key else Parsed.query().fetch()
         assert sorted(one.key.id() for one in found) == [*range(1, COUNT + 1)]
     # The native backend reads and writes the bytes itself.
     by_protobuf = 0 if lazyentity.backend == "native" else COUNT
-    by_key = read is READS["get_multi"]
     assert counted["Entity", "parse"] == by_protobuf
     assert counted["Key", "serialise"] == (by_protobuf if by_key else 0)
     # The models get the keys that were asked for.

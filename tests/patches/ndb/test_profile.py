@@ -16,15 +16,16 @@ from tests.patches.ndb.sides import Sides
 from tests.patches.ndb.stored import COUNT, Dotted, Item, Loose
 
 
-def test_whole_models(loopback_sides: Sides) -> None:
+@pytest.mark.parametrize(("kind", "count"), [(Item, COUNT), (Dotted, 2)])
+def test_whole_models(loopback_sides: Sides, kind: Any, count: int) -> None:
     """``to_dict()`` of a model reads attribute by attribute, and counts as one operation."""
     with loopback_sides.lazy_context(), lazyentity.profile() as profile:
-        for item in Item.query().fetch():
-            item.to_dict()
-    report = profile.report()
+        for found in kind.query().fetch():
+            found.to_dict()
+    report, name = profile.report(), kind.__name__
     (whole,) = report.wholes
-    assert [kind.kind for kind in report.kinds] == ["Item"], "models in models are no entities"
-    assert (whole.operation, whole.kind, whole.calls) == (EVERY_PROPERTY, "Item", COUNT)
+    assert [each.kind for each in report.kinds] == [name], "models in models are no entities"
+    assert (whole.operation, whole.kind, whole.calls) == (EVERY_PROPERTY, name, count)
     assert whole.site.file == __file__
     assert whole.site.via.startswith("google.cloud.ndb.")
 
@@ -37,14 +38,6 @@ def test_parts_of_structured_properties(loopback_sides: Sides) -> None:
     (kind,) = profile.report().kinds
     decoded = {each.name: each.decoded for each in kind.properties if each.decoded}
     assert decoded == {"address.street": 2, "address.c": 2}
-
-
-def test_whole_models_of_parts(loopback_sides: Sides) -> None:
-    with loopback_sides.lazy_context(), lazyentity.profile() as profile:
-        for found in Dotted.query().fetch():
-            found.to_dict()
-    (whole,) = profile.report().wholes
-    assert (whole.operation, whole.kind, whole.calls) == (EVERY_PROPERTY, "Dotted", 2)
 
 
 class _Storing(ndb.StringProperty):
