@@ -24,6 +24,7 @@ from tests.patches.models.pairs import (
     deleting,
     is_lazy,
     reading,
+    undecoded,
 )
 from tests.patches.models.shapes import Stored
 from tests.support import hostile
@@ -65,26 +66,6 @@ ON_ENTITIES: list[Operation] = [
 """Functions that take entities of google-cloud-datastore."""
 
 
-def _undecoded(entity: Any) -> list[Any]:
-    return list(entity._values._undecoded()) if is_lazy(entity) else []
-
-
-def is_kept(name: str, entity: Any) -> bool:
-    """Say whether reading an attribute twice gives one object."""
-    return getattr(entity, name) is getattr(entity, name)
-
-
-def on_values(operation: Operation, entity: Any) -> Any:
-    """Apply ``operation`` to the values of a model."""
-    return operation(entity._values)
-
-
-def state_of(name: str, entity: Any) -> Any:
-    """Return the state of a property's value."""
-    prop = entity._properties[name]
-    return prop._has_value(entity), prop._is_initialized(entity)
-
-
 class Cases:
     """The tests of every library of models; a subclass names one."""
 
@@ -117,7 +98,7 @@ class Cases:
         for name in data.draw(st.permutations(names)):
             for _ in range(2):
                 pair.both(reading(name))
-            pair.both(partial(is_kept, name))
+            pair.both(lambda entity, name=name: getattr(entity, name) is getattr(entity, name))
         pair.agree()
 
     @pytest.mark.parametrize("duplicate", COPIES.values(), ids=COPIES.keys())
@@ -187,11 +168,11 @@ class ModelCases(Cases):
     def test_functions_on_entities_refuse_models(self, stored: Stored) -> None:
         """And leave them unread."""
         made = self.pair.assumed(stored.raw).lazy
-        before = _undecoded(made)
+        before = undecoded(made)
         for function in ON_ENTITIES:
             with pytest.raises(TypeError, match=type(made).__name__):
                 function(made)
-        assert _undecoded(made) == before
+        assert undecoded(made) == before
 
     @FEW
     @given(stored=STORED)
@@ -269,7 +250,7 @@ class ModelCases(Cases):
             *self.of_values(name),
         ]
         for operation in data.draw(st.permutations(operations)):
-            pair.both(partial(on_values, operation))
+            pair.both(lambda entity, operation=operation: operation(entity._values))
         pair.agree()
 
     @FEWER
@@ -280,8 +261,9 @@ class ModelCases(Cases):
         pair.both(lambda entity: sorted(entity._properties))
         pair.both(lambda entity: sorted(vars(entity)))
         pair.both(lambda entity: (entity.key, entity._has_complete_key(), entity._projection))
-        for prop in list(pair.stock._properties):
-            pair.both(partial(state_of, prop))
+        for name in list(pair.stock._properties):
+            pair.both(lambda entity, name=name: entity._properties[name]._has_value(entity))
+            pair.both(lambda entity, name=name: entity._properties[name]._is_initialized(entity))
         pair.agree()
 
     @FEWER

@@ -1,128 +1,82 @@
-"""ndb is patched and unpatched, in any order of calls and imports, in a fresh interpreter."""
+"""ndb is patched and unpatched while models, calls and contexts exist; the doctor's notes."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from google.cloud import ndb
+from google.cloud.datastore import Entity, helpers
 from google.cloud.environment_vars import GCD_HOST
+from google.cloud.ndb import _eventloop
+from google.cloud.ndb.global_cache import _InProcessGlobalCache
 
+import lazyentity
+from tests.patches.ndb.caches import counted_calls
+from tests.patches.ndb.describing import storages
 from tests.support.forks import answer
 from tests.support.subprocesses import run
 
-Ask = Callable[[str], Any]
 
-STATE = """
-import json
-
-def is_lazy():
-    # Whether a model that is read now is lazy.
-    from google.cloud import ndb
-    global Thing, client
-    if "Thing" not in globals():
-        class Thing(ndb.Model):
-            number = ndb.IntegerProperty()
-            name = ndb.StringProperty("n")
-    if "client" not in globals():
-        client = ndb.Client(project="lazyentity-tests", namespace="activation")
-    with client.context():
-        Thing(id=1, number=5, name="one").put()
-    with client.context():
-        found = ndb.Key(Thing, 1).get()
-        assert (found.number, found.name) == (5, "one"), found
-    return type(found._values).__name__ == "LazyValues"
-
-def say(**state):
-    print(json.dumps(state))
-"""
+class Thing(ndb.Model):
+    number = ndb.IntegerProperty()
+    name = ndb.StringProperty("n")
 
 
 @pytest.fixture
-def ask(loopback: str) -> Ask:
-    """Runs a program after that of ``STATE``; returns its answer."""
-    return lambda body: answer("-c", STATE + body, **{GCD_HOST: loopback})
+def thing(client: Any) -> Any:
+    """The key of a model."""
+    with client.context():
+        return Thing(id=1, number=5, name="one").put()
 
 
-def test_models_go_on_working_after_unpatch(ask: Ask) -> None:
-    state = ask(
-        """
-import lazyentity
-is_lazy()
-from google.cloud import ndb
-lazyentity.patch("ndb")
-with client.context():
-    found = ndb.Key(Thing, 1).get()
-    queried = Thing.query().fetch()
-from google.cloud.datastore import Entity, helpers
-datastore = type(helpers.entity_from_protobuf(helpers.entity_to_protobuf(Entity()))) is Entity
-lazyentity.unpatch()
-with client.context():
-    texts = [repr(found), found.to_dict(), queried[0].name, found == queried[0]]
-    found.number += 1
-    found.put()
-with client.context():
-    again = ndb.Key(Thing, 1).get()
-    say(datastore=datastore, texts=texts, number=again.number, values=type(again._values).__name__)
-"""
-    )
-    key = "Key('Thing', 1, namespace='activation')"
-    assert state["texts"] == [
-        f"Thing(key={key}, name='one', number=5)",
-        {"name": "one", "number": 5},
-        *("one", True),
-    ]
-    assert state["datastore"], "another client was patched, too"
-    assert state["number"] == 6
-    assert state["values"] == "dict"
+def test_models_go_on_working_after_unpatch(client: Any, thing: Any) -> None:
+    lazyentity.patch("ndb")
+    with client.context():
+        found, queried = thing.get(), Thing.query().get(use_cache=False)
+    # Another client was not patched.
+    made = helpers.entity_from_protobuf(helpers.entity_to_protobuf(Entity()))
+    assert type(made) is Entity
+    lazyentity.unpatch()
+    with client.context():
+        stock = thing.get(use_cache=False)
+        assert (storages(found), storages([stock])) == ({"LazyValues"}, {"dict"})
+        assert repr(found) == repr(stock)
+        assert found.to_dict() == {"name": "one", "number": 5}
+        assert queried.name == "one"
+        assert found == queried == stock
+        found.number += 1
+        found.put()
+    with client.context():
+        assert thing.get().number == 6
 
 
-_READS = """
-import lazyentity
-is_lazy()
-from google.cloud import ndb
-from google.cloud.ndb import _datastore_api, _eventloop
-sent = []
-make_call = _datastore_api.make_call
-def noting(*args, **kwargs):
-    sent.append(args[0])
-    return make_call(*args, **kwargs)
-_datastore_api.make_call = noting
-def send(count):
-    while len(sent) < count:
-        assert _eventloop.run1()
-BEFORE
-with client.context(global_cache=CACHE):
-    futures = [ndb.Key(Thing, 1).get_async(), Thing.query().fetch_async(use_cache=False)]
-    iterator = Thing.query().iter(use_cache=False)
-    projected = Thing.query().iter(projection=["number"])
-    assert iterator.has_next() and projected.has_next()
-    futures += [Thing.query().fetch_async(limit=1, use_cache=False)]
-    send(5)
-    AFTER
-    found = [futures[0].result(), *futures[1].result(), *futures[2].result()]
-    found += [next(iterator), next(projected)]
-    values = [one.to_dict() if not one._projection else one.number for one in found]
-say(values=values, sent=sorted(sent))
-"""
-
-
-@pytest.mark.parametrize("cache", ["None", "ndb.global_cache._InProcessGlobalCache()"])
-@pytest.mark.parametrize(
-    ("before", "after"),
-    [
-        ("lazyentity.patch()", "lazyentity.unpatch()"),
-        ("", "lazyentity.patch()"),
-    ],
-    ids=["unpatch", "patch"],
-)
-def test_calls_in_flight(ask: Ask, before: str, after: str, cache: str) -> None:
+@pytest.mark.parametrize("is_cached", [False, True])
+@pytest.mark.parametrize("is_patched", [True, False], ids=["unpatch", "patch"])
+def test_calls_in_flight(
+    client: Any, thing: Any, monkeypatch: pytest.MonkeyPatch, is_cached: bool, is_patched: bool
+) -> None:
     """A call that was sent before patch() or unpatch() is answered after it."""
-    state = ask(_READS.replace("BEFORE", before).replace("AFTER", after).replace("CACHE", cache))
-    whole = {"name": "one", "number": 5}
-    assert state["values"] == [whole, whole, whole, whole, 5]
-    assert state["sent"] == ["lookup", *["run_query"] * 4]
+    monkeypatch.setattr(_InProcessGlobalCache, "cache", {})
+    cache = _InProcessGlobalCache() if is_cached else None
+    if is_patched:
+        lazyentity.patch()
+    with client.context(global_cache=cache), counted_calls() as sent:
+        query = Thing.query()
+        futures = [thing.get_async(), query.fetch_async(use_cache=False)]
+        iterator, projected = query.iter(use_cache=False), query.iter(projection=["number"])
+        assert iterator.has_next()
+        assert projected.has_next()
+        futures += [query.fetch_async(limit=1, use_cache=False)]
+        while len(sent) < 5:
+            assert _eventloop.run1()
+        (lazyentity.unpatch if is_patched else lazyentity.patch)()
+        (queried,), (limited,) = futures[1].result(), futures[2].result()
+        for one in (futures[0].result(), queried, limited, next(iterator)):
+            assert one.to_dict() == {"name": "one", "number": 5}
+        assert next(projected).number == 5
+    assert sorted(sent) == ["lookup", *["run_query"] * 4]
 
 
 _ABANDONED = """

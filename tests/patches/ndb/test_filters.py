@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
 from google.cloud import ndb
 
-from tests.patches.ndb.sides import Scenarios, Sides, asked
+from tests.patches.ndb.sides import Scenarios, asked
 from tests.patches.ndb.stored import ODD, Dotted, Item, Residence
 
 ON_EACH_SERVER, ON_ONE_SERVER = Scenarios(), Scenarios()
@@ -15,65 +14,55 @@ MATCHING = Residence(street="3 Street", city="odd")
 MIXED = Residence(street="3 Street", city="even")
 
 
-@pytest.mark.parametrize(
-    "condition",
-    [
-        Item.number > 3,
-        Item.number != 3,
-        Item.flag == True,  # noqa: E712
-        Item.text == "é 漢 🜁 2",
-        Item.nothing == None,  # noqa: E711
-        Item.tags == "tag 1",
-        Item.shouted == "QUIET 3",
-        Item.computed == "odd 3",
-        Item.site.name == "nested",
-        Item.address == Residence(street="2 Street", city="even"),
-        Item.addresses.street == "3 Street",
-        ndb.AND(ODD, Item.number > 3),
-        Item.number.IN([1, 3, 5, 100], server_op=True),
-        Item.number.NOT_IN([1, 3, 5]),
-    ],
-    ids=repr,
-)
-def test_conditions(loopback_sides: Sides, condition: Any) -> None:
-    loopback_sides.check(lambda: Item.query(condition).fetch())
+def _fetched(*queries: Any) -> list[Any]:
+    return [found for query in queries for found in asked(query, lambda query: query.fetch())]
 
 
 @ON_ONE_SERVER()
-def keys_and_dotted_properties() -> Any:
-    return [
-        Item.query(Item.key == ndb.Key(Item, 2)).fetch(),
-        Item.query(Item.key > ndb.Key(Item, 4)).fetch(),
-        Item.query(Item.reference == ndb.Key("Other", "name", "Child", 3)).fetch(),
-        Dotted.query(Dotted.address.street == "2 Street").fetch(),
-    ]
+def conditions() -> Any:
+    found = _fetched(
+        Item.query(Item.number > 3),
+        Item.query(Item.number != 3),
+        Item.query(Item.flag == True),  # noqa: E712
+        Item.query(Item.text == "é 漢 🜁 2"),
+        Item.query(Item.nothing == None),  # noqa: E711
+        Item.query(Item.tags == "tag 1"),
+        Item.query(Item.shouted == "QUIET 3"),
+        Item.query(Item.computed == "odd 3"),
+        Item.query(Item.site.name == "nested"),
+        Item.query(Item.address == Residence(street="2 Street", city="even")),
+        Item.query(Item.addresses.street == "3 Street"),
+        Item.query(ndb.AND(ODD, Item.number > 3)),
+        Item.query(Item.number.IN([1, 3, 5, 100], server_op=True)),
+        Item.query(Item.number.NOT_IN([1, 3, 5])),
+        Item.query(Item.key == ndb.Key(Item, 2)),
+        Item.query(Item.key > ndb.Key(Item, 4)),
+        Item.query(Item.reference == ndb.Key("Other", "name", "Child", 3)),
+        Dotted.query(Dotted.address.street == "2 Street"),
+    )
+    assert all(found)
+    return found
 
 
 @ON_ONE_SERVER()
 def orders() -> Any:
     ways = (Item.number, -Item.number, Item.key, -Item.key)
-    return [Item.query().order(Item.parity, way).fetch() for way in ways]
+    return _fetched(*(Item.query().order(Item.parity, way) for way in ways))
 
 
 # Queries that ndb makes several of; it merges their results.
 
 
-@pytest.mark.parametrize("names", [("ndb",)], ids=["ndb"])
-@pytest.mark.parametrize(
-    "condition",
-    [
+@ON_ONE_SERVER()
+def merged() -> Any:
+    ways = [(), (Item.number,), (-Item.number,), (Item.parity, -Item.number)]
+    conditions = [
         Item.number.IN([1, 3, 4, 100]),
         Item.tags.IN(["all", "tag 1", "tag 2"]),
         ndb.OR(Item.number == 1, ODD, Item.number > 5),
         ndb.AND(ODD, ndb.OR(Item.number < 3, Item.number > 5)),
-    ],
-    ids=repr,
-)
-@pytest.mark.parametrize(
-    "order", [(), (Item.number,), (-Item.number,), (Item.parity, -Item.number)], ids=repr
-)
-def test_merged(loopback_sides: Sides, condition: Any, order: Any) -> None:
-    loopback_sides.check(lambda: Item.query(condition).order(*order).fetch())
+    ]
+    return _fetched(*(Item.query(each).order(*way) for each in conditions for way in ways))
 
 
 def _of_both() -> Any:
@@ -84,14 +73,14 @@ def _of_both() -> Any:
 @ON_EACH_SERVER()
 def ordered_by_keys() -> Any:
     query = Item.query(Item.number.IN([5, 1, 3]))
-    return [query.order(key).fetch() for key in (Item.key, -Item.key)]
+    return _fetched(query.order(Item.key), query.order(-Item.key))
 
 
 @ON_ONE_SERVER()
 def ordered_by_values_of_all_types() -> Any:
     query = Item.query(Item.parity.IN(["odd", "even"]))
-    orders = (Item.moment, -Item.text, Item.ratio, Item.reference, Item.zoned)
-    return [query.order(order).fetch(use_cache=False) for order in orders]
+    ways = (Item.moment, -Item.text, Item.ratio, Item.reference, Item.zoned)
+    return _fetched(*(query.order(way) for way in ways))
 
 
 @ON_ONE_SERVER()

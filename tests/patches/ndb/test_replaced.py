@@ -1,191 +1,192 @@
-"""Replacements and wrappers of ndb's conversions and modules are called."""
+"""Replacements and wrappers of ndb's conversions, methods and modules are called."""
 
 from __future__ import annotations
 
+import functools
+import warnings
+from contextlib import AbstractContextManager, ExitStack
 from typing import Any
+from unittest import mock
 
 import pytest
 import wrapt
 from google.cloud import ndb
-from google.cloud.environment_vars import GCD_HOST
-
-from tests.patches.ndb.pairs import lazy_model, patched, stock_model, written
-from tests.patches.ndb.raw_entities import entity_of
-from tests.support.forks import answer
-
-_PROGRAM = """
-import functools, json, warnings
-from unittest import mock
-from google.cloud import ndb
 from google.cloud.datastore import helpers
 from google.cloud.datastore_v1.types import entity as entity_pb2
 from google.cloud.ndb import _datastore_api, model
-import lazyentity
+from google.cloud.ndb.global_cache import _InProcessGlobalCache
 
-class Thing(ndb.Model):
+import lazyentity
+from tests.patches.ndb.pairs import lazy_model, patched, stock_model, written
+from tests.patches.ndb.raw_entities import entity_of
+
+
+class Replaced(ndb.Model):
     number = ndb.IntegerProperty()
 
-client = ndb.Client(project="lazyentity-tests", namespace="replaced")
-cache = ndb.global_cache._InProcessGlobalCache()
-with client.context():
-    Thing(id=1, number=5).put()
-given = []
 
-def replace(module, name):
-    original = getattr(module, name)
-    def replacement(*args):
-        given.append(f"{name} {type(args[0])}")
-        return original(*args)
-    return mock.patch.object(module, name, replacement)
+class Reader:
+    """Reads and writes a model in every way.
 
-def read():
-    given.clear()
-    with client.context():
-        found = [ndb.Key(Thing, 1).get(), *Thing.query().fetch(use_cache=False)]
-    with client.context(global_cache=cache):
-        found.append(ndb.Key(Thing, 1).get())
-    with client.context(global_cache=cache):
-        found.append(ndb.Key(Thing, 1).get())
-    values = [one.number for one in found]
-    with client.context():
-        found[0].put()
-    return values, sorted(given)
+    Attributes:
+        client: an ndb client of a namespace that has the model alone.
+        given: the first arguments of the functions of :meth:`replacing`.
+    """
 
-def warned(**options):
+    def __init__(self, client: Any) -> None:
+        self.client = client
+        self.given: list[str] = []
+        with client.context():
+            self.key = Replaced(id=1, number=5).put()
+
+    def replacing(self, module: Any, name: str) -> AbstractContextManager[Any]:
+        original = getattr(module, name)
+
+        def replacement(*args: Any) -> Any:
+            self.given.append(f"{name} {type(args[0])}")
+            return original(*args)
+
+        return mock.patch.object(module, name, replacement)
+
+    def read(self) -> tuple[list[int], list[str]]:
+        self.given.clear()
+        _InProcessGlobalCache.cache.clear()
+        with self.client.context():
+            found = [self.key.get(), *Replaced.query().fetch(use_cache=False)]
+        for _ in range(2):
+            with self.client.context(global_cache=_InProcessGlobalCache()):
+                found.append(self.key.get())
+        numbers = [one.number for one in found]
+        with self.client.context():
+            found[0].put()
+        return numbers, sorted(self.given)
+
+
+@pytest.fixture
+def reader(client: Any, monkeypatch: pytest.MonkeyPatch) -> Reader:
+    monkeypatch.setattr(_InProcessGlobalCache, "cache", {})
+    monkeypatch.setattr("lazyentity.patches._told", set())
+    return Reader(client)
+
+
+def _warned(**options: Any) -> list[str]:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         lazyentity.patch("ndb", **options)
     return [str(one.message) for one in caught]
 
-PLACES = {
+
+PLACES: dict[str, list[tuple[Any, str]]] = {
     "helpers": [(helpers, "entity_from_protobuf"), (helpers, "key_from_protobuf")],
     "message": [(model, "_entity_from_protobuf")],
     "entity": [(model, "_entity_from_ds_entity")],
     "encoding": [(model, "_entity_to_ds_entity")],
 }
-seen = {}
-for name, places in PLACES.items():
-    said = seen[name] = {}
-    replacing = [replace(*place) for place in places]
-    for one in replacing: one.start()
-    said["stock"] = read()
-    try:
-        warned(strict=True)
-    except RuntimeError as error:
-        said["error"] = str(error)
-    said["warnings"] = warned()
-    said["before"] = read()
-    lazyentity.unpatch()
-    for one in replacing: one.stop()
-    said["no warnings"] = warned()
-    for one in replacing: one.start()
-    said["after"] = read()
-    for one in replacing: one.stop()
-    lazyentity.unpatch()
+either_mode = pytest.mark.parametrize("eager", [False, True], ids=["lazy", "eager"])
 
-# As ndb's own tests do it.
-def with_module():
-    with client.context(), mock.patch("google.cloud.ndb._datastore_api") as api:
-        future = api.lookup.return_value = ndb.tasklets.Future()
-        future.set_result(api._NOT_FOUND)
-        found = ndb.Key(Thing, 1).get()
-        return found, str(api.lookup.call_args_list)
+
+@either_mode
+@pytest.mark.parametrize("places", PLACES.values(), ids=PLACES)
+def test_the_replacement_gets_what_stock_gives(
+    reader: Reader, places: list[tuple[Any, str]], eager: bool
+) -> None:
+    """Messages and entities of the same classes, as often; a warning, or an error, says which."""
+    with ExitStack() as replaced:
+        for place in places:
+            replaced.enter_context(reader.replacing(*place))
+        stock = reader.read()
+        assert stock[1]
+        with pytest.raises(RuntimeError) as caught:
+            lazyentity.patch("ndb", strict=True, eager=eager)
+        told = _warned(eager=eager)
+        assert reader.read() == stock
+        lazyentity.unpatch()
+    assert len(told) == len(places)
+    for text in [*told, str(caught.value)]:
+        assert f"was replaced by {__name__}." in text
+        assert "replacement" in text
+    assert _warned(eager=eager) == []
+    with ExitStack() as replaced:
+        for place in places:
+            replaced.enter_context(reader.replacing(*place))
+        assert reader.read() == stock
+
 
 class Types:
+    """A module of messages of somebody else's."""
+
     made = 0
-    def __getattr__(self, name):
+
+    def __getattr__(self, name: str) -> Any:
         return getattr(entity_pb2, name)
-    def Entity(self, *args):
+
+    def Entity(self, *args: Any) -> Any:  # noqa: N802  # the name of the message
         self.made += 1
         return entity_pb2.Entity(*args)
 
-types_of_theirs = Types()
 
-def with_types():
-    types_of_theirs.made = 0
-    read()
-    return types_of_theirs.made
-
-modules = {"stock": with_module()}
-lazyentity.patch("ndb")
-modules["lazy"] = with_module()
-lazyentity.unpatch()
-with mock.patch.object(_datastore_api, "entity_pb2", types_of_theirs):
-    types = {"stock": with_types()}
-    lazyentity.patch("ndb")
-    types["before"] = with_types()
-    lazyentity.unpatch()
-    types["unpatched"] = with_types()
-lazyentity.patch("ndb")
-with mock.patch.object(_datastore_api, "entity_pb2", types_of_theirs):
-    types["after"] = with_types()
-lazyentity.unpatch()
-
-def around(name, function):
-    lazyentity.patch()
-    inner = getattr(model, name)
-    outer = functools.wraps(inner)(lambda *args, **kwargs: function(inner(*args, **kwargs), name))
-    with mock.patch.object(model, name):
-        setattr(model, name, outer)
-        during = seen_models()
-        lazyentity.unpatch()
-        return [during, seen_models(), getattr(model, name) is outer]
-
-def seen_models():
-    with client.context():
-        found = [ndb.Key(Thing, 1).get(), Thing.query().get(use_cache=False)]
-        found += Thing.query().fetch(projection=["number"])
-        return [[one.number, getattr(one, "seen_by", [])] for one in found]
-
-def wrapper(entity, name):
-    object.__setattr__(entity, "seen_by", [*getattr(entity, "seen_by", []), name])
-    return entity
-
-def other(entity, name):
-    return Thing(key=entity.key, number=entity.number * 100)
-
-wrapped = {
-    name: {"wrapper": around(name, wrapper), "other": around(name, other)}
-    for name in ("_entity_from_ds_entity", "_entity_from_protobuf")
-}
-print(json.dumps({"seen": seen, "modules": modules, "types": types, "wrapped": wrapped}))
-"""
-
-
-@pytest.fixture(scope="module", params=["", "1"], ids=["lazy", "eager"])
-def said(loopback: str, request: pytest.FixtureRequest) -> Any:
-    """The output of a fresh interpreter, for all the cases."""
-    environment = {GCD_HOST: loopback, "LAZYENTITY_EAGER": request.param}
-    return answer("-c", _PROGRAM, warnings="ignore", **environment)
-
-
-@pytest.mark.parametrize("name", ["helpers", "message", "entity", "encoding"])
-def test_the_replacement_gets_what_stock_gives(said: Any, name: str) -> None:
-    """Messages and entities of the same classes, as often; a warning, or an error, says which."""
-    seen = said["seen"][name]
-    assert seen["stock"][1]
-    assert seen["before"] == seen["after"] == seen["stock"]
-    assert seen["no warnings"] == []
-    assert len(seen["warnings"]) == (2 if name == "helpers" else 1)
-    for text in [*seen["warnings"], seen["error"]]:
-        assert "was replaced by __main__.replacement" in text
-
-
-def test_replaced_modules(said: Any) -> None:
+@either_mode
+def test_replaced_modules(reader: Reader, eager: bool) -> None:
     """A key looks itself up with the mock of a module; an entity is made by another's message."""
-    assert said["modules"]["lazy"] == said["modules"]["stock"]
-    assert said["modules"]["lazy"][1].startswith("[call(<Key('Thing', 1)")
-    types = said["types"]
-    assert types["stock"]
-    assert set(types.values()) == {types["stock"]}
+
+    # As ndb's own tests do it.
+    def looked_up() -> Any:
+        with reader.client.context(), mock.patch("google.cloud.ndb._datastore_api") as api:
+            future = api.lookup.return_value = ndb.tasklets.Future()
+            future.set_result(api._NOT_FOUND)
+            return reader.key.get(), str(api.lookup.call_args_list)
+
+    types = Types()
+
+    def made() -> int:
+        types.made = 0
+        reader.read()
+        return types.made
+
+    stock = looked_up()
+    assert stock[1].startswith("[call(<Key('Replaced', 1)")
+    with mock.patch.object(_datastore_api, "entity_pb2", types):
+        of_stock = made()
+        assert of_stock
+        lazyentity.patch("ndb", eager=eager)
+        assert made() == of_stock
+        lazyentity.unpatch()
+        assert made() == of_stock
+    lazyentity.patch("ndb", eager=eager)
+    assert looked_up() == stock
+    with mock.patch.object(_datastore_api, "entity_pb2", types):
+        assert made() == of_stock
 
 
+@either_mode
 @pytest.mark.parametrize("name", ["_entity_from_ds_entity", "_entity_from_protobuf"])
-def test_functions_put_around_a_conversion_after_patch(said: Any, name: str) -> None:
+@pytest.mark.parametrize("factor", [1, 100])
+def test_functions_put_around_a_conversion_after_patch(
+    reader: Reader, name: str, factor: int, eager: bool
+) -> None:
     """They are called during the patch and after it; one may make models of another make."""
-    wrapped = said["wrapped"][name]
-    assert wrapped["wrapper"] == [[[5, [name]]] * 3] * 2 + [True]
-    assert wrapped["other"] == [[[500, []]] * 3] * 2 + [True]
+
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        entity = inner(*args, **kwargs)
+        if factor > 1:
+            return Replaced(key=entity.key, number=entity.number * factor)
+        vars(entity)["seen"] = vars(entity).get("seen", 0) + 1
+        return entity
+
+    def read() -> list[Any]:
+        with reader.client.context():
+            found = [reader.key.get(), Replaced.query().get(use_cache=False)]
+            found += Replaced.query().fetch(projection=["number"])
+            return [(one.number, vars(one).get("seen", 0)) for one in found]
+
+    expected = [(5 * factor, int(factor == 1))] * 3
+    lazyentity.patch(eager=eager)
+    inner = getattr(model, name)
+    with mock.patch.object(model, name, functools.wraps(inner)(wrapper)) as outer:
+        assert read() == expected
+        lazyentity.unpatch()
+        assert getattr(model, name) is outer
+        assert read() == expected
 
 
 @pytest.mark.usefixtures("modern_context")
