@@ -12,8 +12,7 @@ from google.cloud.ndb import global_cache
 
 from lazyentity.bench.server.process import LoopbackServer
 from lazyentity.patches.clients import ClientName
-from tests.patches.ndb.cache_servers import running_memcached, running_redis
-from tests.patches.ndb.caches import CACHE_SERVERS, CACHES
+from tests.patches.ndb.caches import CACHE_SERVERS, CACHES, running_memcached, running_redis
 from tests.patches.ndb.clients import make_client
 from tests.patches.ndb.pairs import LEGACY, context
 from tests.patches.ndb.sides import Sides, Stored

@@ -70,7 +70,7 @@ def snapshot(value: Any) -> Any:
     if isinstance(value, Described):
         return value
     if isinstance(value, Cursor):
-        # Its bytes count the calls of the server.
+        # Servers may give other bytes each time.
         return kind, bool(value.cursor)
     if isinstance(value, Key):
         return kind, snapshots.snapshot_key(value._key)

@@ -155,8 +155,11 @@ def test_dynamic_properties(
     assert all(any(one is found._properties[name] for one in made) for name in names)
 
 
-class _Setting(ndb.Expando):
+class _Known(ndb.Expando):
     known = ndb.IntegerProperty("k")
+
+
+class _Setting(_Known):
     created = ndb.StringProperty("c")
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -164,25 +167,19 @@ class _Setting(ndb.Expando):
         self.created = "by the constructor"
 
 
-class _Adding(ndb.Expando):
-    known = ndb.IntegerProperty("k")
-
+class _Adding(_Known):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.added = "by the constructor"
 
 
-class _Marking(ndb.Expando):
-    known = ndb.IntegerProperty("k")
-
+class _Marking(_Known):
     def _set_attributes(self, kwargs: Any) -> None:
         super()._set_attributes(kwargs)
         self.known = 7
 
 
-class _Making(ndb.Expando):
-    known = ndb.IntegerProperty("k")
-
+class _Making(_Known):
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
         made = super().__new__(cls)
         vars(made)["mark"] = 1

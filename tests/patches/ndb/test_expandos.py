@@ -105,16 +105,6 @@ def test_one_property_is_made_when_it_is_read(kind: str) -> None:
         assert lazy._properties["text"] is lazy._properties.get("text")
 
 
-def test_a_null_has_no_property() -> None:
-    """A null makes no property, as in stock ndb."""
-    raw = entity_of("Expanding", PROPERTIES)
-    for entity in (stock_model(raw), lazy_model(raw)):
-        assert "nothing" not in entity._properties
-        assert "nothing" not in entity._values
-        with pytest.raises(AttributeError):
-            _ = entity.nothing
-
-
 def test_without_dynamic_properties_it_has_those_of_its_class() -> None:
     for properties in ({"k": 1}, {"k": 1, "nothing": None}, {}):
         lazy = lazy_model(entity_of("Expanding", properties))

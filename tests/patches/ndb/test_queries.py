@@ -192,7 +192,10 @@ def iterator_after_a_fetch() -> Any:
         whole = _ordered().fetch()
         with mock.patch.object(model, "_entity_from_protobuf", failing):
             failed = attempt(lambda: _ordered().fetch(use_cache=False))
-    return whole, failed, [(one._index, one._cursor_before, one._cursor_after) for one in seen]
+    cursors = [
+        each and each.cursor for one in seen for each in (one._cursor_before, one._cursor_after)
+    ]
+    return whole, failed, [one._index for one in seen], cursors
 
 
 @ON_ONE_SERVER()
