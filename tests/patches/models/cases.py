@@ -66,6 +66,22 @@ ON_ENTITIES: list[Operation] = [
 """Functions that take entities of google-cloud-datastore."""
 
 
+def is_kept(name: str, entity: Any) -> bool:
+    """Say whether reading an attribute twice gives one object."""
+    return getattr(entity, name) is getattr(entity, name)
+
+
+def on_values(operation: Operation, entity: Any) -> Any:
+    """Apply ``operation`` to the values of a model."""
+    return operation(entity._values)
+
+
+def state_of(name: str, entity: Any) -> Any:
+    """Return the state of a property's value."""
+    prop = entity._properties[name]
+    return prop._has_value(entity), prop._is_initialized(entity)
+
+
 class Cases:
     """The tests of every library of models; a subclass names one."""
 
@@ -98,7 +114,7 @@ class Cases:
         for name in data.draw(st.permutations(names)):
             for _ in range(2):
                 pair.both(reading(name))
-            pair.both(lambda entity, name=name: getattr(entity, name) is getattr(entity, name))
+            pair.both(partial(is_kept, name))
         pair.agree()
 
     @pytest.mark.parametrize("duplicate", COPIES.values(), ids=COPIES.keys())
@@ -250,7 +266,7 @@ class ModelCases(Cases):
             *self.of_values(name),
         ]
         for operation in data.draw(st.permutations(operations)):
-            pair.both(lambda entity, operation=operation: operation(entity._values))
+            pair.both(partial(on_values, operation))
         pair.agree()
 
     @FEWER
@@ -262,8 +278,7 @@ class ModelCases(Cases):
         pair.both(lambda entity: sorted(vars(entity)))
         pair.both(lambda entity: (entity.key, entity._has_complete_key(), entity._projection))
         for name in list(pair.stock._properties):
-            pair.both(lambda entity, name=name: entity._properties[name]._has_value(entity))
-            pair.both(lambda entity, name=name: entity._properties[name]._is_initialized(entity))
+            pair.both(partial(state_of, name))
         pair.agree()
 
     @FEWER
