@@ -87,6 +87,10 @@ def _all_async(**options: Any) -> list[Any]:
 def _cancelled(futures: list[Any]) -> list[Any]:
     for future in futures:
         future.cancel()
+    return _states(futures)
+
+
+def _states(futures: list[Any]) -> list[Any]:
     return [(future.done(), future.running()) for future in futures]
 
 
@@ -97,7 +101,7 @@ def _ended(futures: list[Any]) -> list[Any]:
 @FUTURES()
 def some_are_cancelled() -> Any:
     futures = _all_async()
-    return _cancelled(futures[::2]), [future.done() for future in futures], _ended(futures)
+    return _cancelled(futures[::2]), _states(futures), _ended(futures)
 
 
 @FUTURES()
@@ -113,7 +117,7 @@ def futures_end_in_order() -> Any:
     for number, future in enumerate(futures):
         future.add_done_callback(lambda _, number=number: ended.append(number))
     futures[-1].result()
-    return [ended, [future.done() for future in futures], ended]
+    return [ended, _states(futures), ended]
 
 
 def _policies_are_asked_as_often() -> Any:
@@ -166,7 +170,7 @@ def test_policies_that_raise(
         context = get_context()
         getattr(context, f"set_{policy}")(fail)
         futures = _all_async()
-        states = [[future.done() for future in futures]]
+        states = [_states(futures)]
         if cancelled:
             states.append(_cancelled(futures))
         ended = _ended(futures)
