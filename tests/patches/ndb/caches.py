@@ -147,7 +147,8 @@ def read_through(
         client.context(global_cache=cache),
     ):
         found = ndb.get_multi([ndb.Key(*pair) for pair in pairs])
-        texts = [text_of([one, one.to_dict()]) for one in found]
+        # Each process has an order of names of its own.
+        texts = [text_of([one, sorted(one.to_dict().items())]) for one in found]
     client.stub.close()
     return {
         "found": texts,
