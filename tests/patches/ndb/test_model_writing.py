@@ -149,6 +149,18 @@ def test_what_writing_one_property_does_to_another(kind: str, properties: dict[s
     Pair.of(entity_of(kind, properties)).agree(written)
 
 
+class Incomplete(ndb.Model):
+    name = ndb.StringProperty(required=True)
+    text = ndb.StringProperty()
+
+
+def test_a_required_property_that_is_missing() -> None:
+    """It is an error beside unread properties, too."""
+    sent = Pair.of(entity_of("Incomplete", {"text": "text"})).both(written)
+    assert isinstance(sent, Raised)
+    assert sent.text.endswith("properties: name")
+
+
 def test_a_property_of_what_is_no_model() -> None:
     """It has no values where ndb keeps them."""
 
