@@ -170,6 +170,12 @@ class QueryResultBatch(_ResultsProxy):
 
     _results: tuple[EntityResult, ...]
 
+    @classmethod
+    def of(cls, received: _ResponseBytes, results: tuple[EntityResult, ...]) -> QueryResultBatch:
+        batch: QueryResultBatch = object.__new__(cls)
+        batch._received, batch._results = received, results
+        return batch
+
     # The client asks for these with each page. The getters are in C.
     skipped_results = property(operator.attrgetter("_received.rest.batch.skipped_results"))
     end_cursor = property(operator.attrgetter("_received.rest.batch.end_cursor"))
@@ -203,9 +209,7 @@ class RunQueryResponse(_ReadResponse):
 
     def _split(self, raw: bytes) -> bytes:
         rest, results = split_query(raw, self._received.rpc, EntityResult)
-        self._batch = object.__new__(QueryResultBatch)
-        self._batch._received = self._received
-        self._batch._results = results
+        self._batch = QueryResultBatch.of(self._received, results)
         return rest
 
     def _has_whole_entities(self) -> bool:
@@ -215,6 +219,13 @@ class RunQueryResponse(_ReadResponse):
 
     def _has_results(self) -> bool:
         return bool(self._batch)
+
+    def without_results(self) -> RunQueryResponse:
+        """Return a proxy of the response whose batch seems to have no results."""
+        other: RunQueryResponse = object.__new__(RunQueryResponse)
+        other._received = self._received
+        other._batch = QueryResultBatch.of(self._received, ())
+        return other
 
     def message(self) -> Any:
         """Return the real message, made of the parsed rest and of the results.

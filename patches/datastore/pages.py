@@ -1,6 +1,7 @@
 """Pages of a query whose entities are reached without Python code for each of them.
 
-``Page.__next__`` of google-api-core takes about as long as converting a small entity lazily does.
+``Page.__next__`` of google-api-core takes about as long as converting a small entity lazily does,
+and so does making the proxy of an entity that the client would convert.
 """
 
 from __future__ import annotations
@@ -16,8 +17,9 @@ from google.api_core import page_iterator
 from google.cloud.datastore import helpers
 from google.cloud.datastore import query as query_module
 
-from lazyentity._backend import EntityBytes, EntityReader
-from lazyentity.patches.api.entities import HANDLES, EntityHandle
+from lazyentity._backend import EntityBytes, EntityReader, ResultBytes
+from lazyentity.patches.api.entities import HANDLES, EntityHandle, EntityResult
+from lazyentity.patches.api.responses import RunQueryResponse
 from lazyentity.patches.datastore.reading import read_message
 from lazyentity.patches.datastore.seams import CLIENT, CONVERSION
 from lazyentity.patches.upstream import is_upstream
@@ -32,8 +34,32 @@ _ATTRIBUTES = frozenset(
     ("_item_iter", "_item_to_value", "_num_items", "_parent", "_raw_page", "_remaining")
 )
 
-_list_iterator: type = type(iter([]))
 _UNOPENED = {EntityHandle}
+_entity_of = operator.attrgetter("entity")
+
+
+class _Entities(map):  # type: ignore[type-arg]  # it has no type at run time
+    """An iterator over the entities of results, each a proxy that is made when it is due."""
+
+    results: Iterator[EntityResult]
+
+    def __length_hint__(self) -> int:
+        return operator.length_hint(self.results)
+
+
+class _Results(tuple[EntityResult, ...]):
+    """The results of a page, which gives their entities."""
+
+    __slots__ = ()
+
+    def __iter__(self) -> Iterator[Any]:
+        results = super().__iter__()
+        entities = _Entities(_entity_of, results)
+        entities.results = results
+        return entities
+
+
+_ITERATORS: tuple[type, ...] = (type(iter([])), _Entities)
 
 
 def _read_item(reader: EntityReader, _iterator: Any, message: Any) -> Any:
@@ -75,17 +101,21 @@ class LazyPage(page_iterator.Page):
     """
 
     def __iter__(self) -> Iterator[Any]:
-        readers = self._readers()
-        if readers is not None and set(map(type, copy.copy(self._item_iter))) <= _UNOPENED:
-            # The method of the backend itself: finding it for each entity takes a third longer.
-            return map(EntityBytes.read, self._item_iter, readers)
-        return map(functools.partial(self._item_to_value, self._parent), self._item_iter)
+        readers, items = self._readers(), self._item_iter
+        # The method of the backend itself: finding it for each entity takes a third longer.
+        if readers is not None and type(items) is _Entities:
+            return map(ResultBytes.read, items.results, readers)
+        if readers is not None and set(map(type, copy.copy(items))) <= _UNOPENED:
+            return map(EntityBytes.read, items, readers)
+        return map(functools.partial(self._item_to_value, self._parent), items)
 
     def unboxed(self) -> Iterator[Any]:
         """As ``iter(page)``, with rows in place of entities that only the page's reader sees."""
-        readers = self._readers()
-        if readers is not None and set(map(type, copy.copy(self._item_iter))) <= HANDLES:
-            return map(_row, self._item_iter, readers)
+        readers, items = self._readers(), self._item_iter
+        if readers is not None and (
+            type(items) is _Entities or set(map(type, copy.copy(items))) <= HANDLES
+        ):
+            return map(_row, items, readers)
         return iter(self)
 
     def _readers(self) -> Iterator[EntityReader] | None:
@@ -109,6 +139,21 @@ class LazyPage(page_iterator.Page):
         return operator.length_hint(self._item_iter)
 
 
+def page_of(iterator: Any, response: Any) -> Any:
+    """Make the page of a response to a query, as ``Iterator._next_page`` does.
+
+    Args:
+        iterator: of the client, or of a wrapped query.
+        response: lazy, or the client's own.
+    """
+    results = None
+    if type(response) is RunQueryResponse and page_iterator.Page is _Page:
+        results, response = _Results(response.batch.entity_results), response.without_results()
+    # The method makes a list of the entities, and sets the attributes for the page to come.
+    entities = iterator._process_query_results(response)
+    return page_iterator.Page(iterator, results or entities, iterator.item_to_value)
+
+
 def lazy_page(page: Any) -> Any:
     """Make ``page`` a :class:`LazyPage`, if it is what google-api-core makes; return it."""
     if (
@@ -116,7 +161,7 @@ def lazy_page(page: Any) -> Any:
         and _Page.__next__ is _next
         and _Page.__iter__ is _iter
         and vars(page).keys() == _ATTRIBUTES
-        and type(page._item_iter) is _list_iterator
+        and type(page._item_iter) in _ITERATORS
     ):
         page.__class__ = LazyPage
     return page

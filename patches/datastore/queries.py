@@ -12,7 +12,6 @@ from collections.abc import Callable
 from types import NoneType
 from typing import Any, Final
 
-from google.api_core import page_iterator
 from google.cloud.datastore import helpers
 from google.cloud.datastore import query as query_module
 from google.cloud.datastore_v1.types import datastore as datastore_pb2
@@ -22,7 +21,7 @@ from lazyentity.codec.interruptions import raise_if_of_handler
 from lazyentity.patches.api.requests import QueryBytes, query_head
 from lazyentity.patches.api.responses import explain_metrics_of
 from lazyentity.patches.datastore.apis import reads_as_known
-from lazyentity.patches.datastore.pages import lazy_page
+from lazyentity.patches.datastore.pages import lazy_page, page_of
 from lazyentity.patches.upstream import UpstreamModules, is_upstream
 
 _RunQueryRequest: Any = datastore_pb2.RunQueryRequest.pb()
@@ -102,8 +101,7 @@ def _page(iterator: Any) -> Any:
     metrics = explain_metrics_of(response)
     if metrics:
         iterator._explain_metrics = _ExplainMetrics._from_pb(metrics)
-    entities = iterator._process_query_results(response)
-    return page_iterator.Page(iterator, entities, iterator.item_to_value)
+    return page_of(iterator, response)
 
 
 def _is_known(iterator: Any) -> bool:

@@ -170,7 +170,7 @@ def test_pages_of_eager_mode(client: datastore.Client) -> None:
 
 def test_an_entity_that_was_changed_is_converted_as_it_is(client: datastore.Client) -> None:
     """A wrapper may change the message of an entity before its page is iterated."""
-    iterator: Any = lazyentity.wrap(client).query(kind=KIND).fetch(limit=2)
+    iterator: Any = lazyentity.wrap(client).query(kind=KIND).fetch(limit=2, eventual=True)
     page = next(iterator.pages)
     assert type(page) is LazyPage
     changed, untouched = page._item_iter.__reduce__()[1][0]
