@@ -352,7 +352,7 @@ def _model(
     kind = named_kind(class_key) if class_key else kind_of_key
     if type(kind) is not str and kind is not None:
         return original(given, model_class)
-    chosen = model_class or _Model._lookup_model(kind)
+    chosen = model_class or _Model._kind_map.get(kind) or _Model._lookup_model(kind)
     try:
         mapping = mapping_for(chosen, kind, entity._shape)
     except model.KindError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from collections.abc import Callable, Generator, Iterator
 from typing import Any
@@ -11,7 +12,7 @@ from google.cloud.datastore_v1.services.datastore.transports.grpc import Datasto
 from google.cloud.datastore_v1.types import entity as entity_pb2
 from google.cloud.datastore_v1.types import query as query_pb2
 from google.cloud.ndb import _datastore_query, model
-from google.cloud.ndb.context import get_context
+from google.cloud.ndb.context import _state, get_context
 from google.cloud.ndb.key import Key
 from google.cloud.ndb.tasklets import Future, tasklet
 
@@ -20,12 +21,14 @@ from lazyentity.patches import announcement
 from lazyentity.patches.api.entities import EntityHandle, EntityResult
 from lazyentity.patches.api.responses import RunQueryResponse
 from lazyentity.patches.api.transports import LazyDatastoreGrpcTransport
-from lazyentity.patches.ndb.seams import CLIENT, HAS_NEXT_ASYNC, MESSAGE_CONVERSION
+from lazyentity.patches.ndb.seams import CLIENT, HAS_NEXT_ASYNC, MESSAGE_CONVERSION, RESULT_KEY
+from lazyentity.patches.ndb.upstream import upstream_function
 from lazyentity.patches.upstream import is_upstream
 from lazyentity.patches.wrapt_parts import ObjectProxy
 from lazyentity.readers import reader_of_rpc
 
 _FULL = query_pb2.EntityResult.ResultType.FULL
+_check_cache = upstream_function(_datastore_query._Result, "check_cache")
 
 
 def _query_response(raw: bytes, reader: EntityReader | None = None) -> Any:
@@ -82,43 +85,68 @@ def replace_kind(original: property, is_active: Callable[[], bool]) -> property:
     return property(kind)
 
 
-def result_key(original: Callable[[Any], Any], result: Any) -> Any:
-    """Return the key of a result of a query, without proto-plus and without parsing the entity.
+def replace_result_key(
+    original: Callable[[Any], Any], is_active: Callable[[], bool]
+) -> Callable[[Any], Any]:
+    """Replace ``_Result.key``: without proto-plus and without parsing the entity.
 
-    Args:
-        original: the method ``key`` of the result.
-        result: ndb's own ``_Result``.
+    ndb asks each result for its key twice, and keeps it.
     """
-    if result._key is None and type(result.result_pb) is EntityResult:
-        ds_key = result.result_pb.entity_key()
-        if ds_key is not None:
-            result._key = Key._from_ds_key(ds_key)
-    return original(result)
+    is_kept = is_upstream(original, _datastore_query)
+
+    @functools.wraps(original)
+    def key_of(result: Any) -> Any:
+        if result._key is None and type(result.result_pb) is EntityResult and is_active():
+            ds_key = result.result_pb.entity_key()
+            if ds_key is not None:
+                # As Key._from_ds_key() makes it.
+                key = result._key = object.__new__(Key)
+                key._key, key._reference = ds_key, None
+        made = result._key
+        return original(result) if made is None or not is_kept else made
+
+    return key_of
 
 
-def result_entity(original: Callable[[Any], Any], result: Any) -> Any:
-    """Return the model of a result of a query; its key, which ndb has by then, is not decoded anew.
+def replace_result_entity(
+    original: Callable[[Any], Any], is_active: Callable[[], bool]
+) -> Callable[[Any], Any]:
+    """Replace ``_Result.entity``; the key, which ndb has by then, is not decoded anew."""
+    # The method key() is replaced after this one.
+    keeps_key = is_upstream(_datastore_query._Result.key, _datastore_query)
 
-    Args:
-        original: the method ``entity`` of the result.
-        result: ndb's own ``_Result``.
-    """
-    if (
-        type(result.result_pb) is not EntityResult
-        # proto-plus compares its enumerations in Python.
-        or result.result_type is not _datastore_query.RESULT_TYPE_FULL
-        or model._entity_from_protobuf is not MESSAGE_CONVERSION.replacement
-    ):
-        return original(result)
-    # As ndb's own method does for whole entities, the only ones that are lazy.
-    context = get_context()
-    made = result.check_cache(context)
-    if made is _datastore_query._KEY_NOT_IN_CACHE:
-        key = result._key
-        made = MESSAGE_CONVERSION.replacement(result.result_pb.entity, key and key._key)
-        if context._use_cache(made.key, result._query_options):
-            context.cache[made.key] = made
-    return made
+    @functools.wraps(original)
+    def entity(result: Any) -> Any:
+        if (
+            type(result.result_pb) is not EntityResult
+            # proto-plus compares its enumerations in Python.
+            or result.result_type is not _datastore_query.RESULT_TYPE_FULL
+            or not is_active()
+            or model._entity_from_protobuf is not MESSAGE_CONVERSION.replacement
+        ):
+            return original(result)
+        # As ndb's own method does for whole entities, the only ones that are lazy.
+        context = _state.context or get_context()
+        key, kind = result._key, type(result)
+        made = _datastore_query._KEY_NOT_IN_CACHE
+        if (
+            not keeps_key
+            or key is None
+            or kind.key is not RESULT_KEY.replacement
+            or kind.check_cache is not _check_cache
+        ):
+            made = result.check_cache(context)
+        # As check_cache(), which first asks for the key.
+        elif context._use_cache(key, result._query_options):
+            with contextlib.suppress(KeyError):
+                made = context.cache.get_and_validate(key)
+        if made is _datastore_query._KEY_NOT_IN_CACHE:
+            made = MESSAGE_CONVERSION.replacement(result.result_pb.entity, key and key._key)
+            if context._use_cache(made.key, result._query_options):
+                context.cache[made.key] = made
+        return made
+
+    return entity
 
 
 def has_next_async(original: Callable[[Any], Any], results: Any) -> Any:

@@ -43,6 +43,7 @@ _ENCODING = Seam(
 HAS_NEXT_ASYNC: Final = Seam(
     _QUERY, "_QueryIteratorImpl.has_next_async", calling("ndb.reads", "has_next_async")
 )
+RESULT_KEY: Final = Seam(_QUERY, "_Result.key", replacing("ndb.reads", "replace_result_key"))
 
 CLIENT: Final = ClientSpec(
     name="ndb",
@@ -64,8 +65,8 @@ CLIENT: Final = ClientSpec(
         _ENCODING,
         Seam(_MODEL, "Property.__get__", replacing("ndb.models", "property_get")),
         Seam(_QUERY, "fetch", calling("ndb.reads", "fetch")),
-        Seam(_QUERY, "_Result.entity", calling("ndb.reads", "result_entity")),
-        Seam(_QUERY, "_Result.key", calling("ndb.reads", "result_key")),
+        Seam(_QUERY, "_Result.entity", replacing("ndb.reads", "replace_result_entity")),
+        RESULT_KEY,
         HAS_NEXT_ASYNC,
         Seam("google.cloud.datastore.key", "Key.kind", replacing("ndb.reads", "replace_kind")),
         CONVERSION,

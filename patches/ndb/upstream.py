@@ -5,11 +5,11 @@ from __future__ import annotations
 import functools
 from typing import Final
 
-from google.cloud.ndb import _datastore_api, model
+from google.cloud.ndb import _datastore_api, _datastore_query, model
 
 from lazyentity.patches.upstream import UpstreamModules
 
-_UPSTREAM: Final = UpstreamModules(model, _datastore_api)
+_UPSTREAM: Final = UpstreamModules(model, _datastore_api, _datastore_query)
 
 upstream_function = _UPSTREAM.upstream_function
 upstream_functions = _UPSTREAM.upstream_functions

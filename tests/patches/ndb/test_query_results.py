@@ -1,0 +1,93 @@
+"""Results of a query ask what stock ndb's results ask: keys, the context's cache, its policy."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from google.cloud import ndb
+from google.cloud.ndb import _datastore_query
+from google.cloud.ndb.context import get_context
+
+import lazyentity
+from tests.patches.ndb.describing import describe
+from tests.patches.ndb.sides import Sides
+from tests.patches.ndb.stored import Item
+
+
+def _fetch() -> Any:
+    return Item.query().order(Item.number).fetch()
+
+
+@contextmanager
+def _counting(name: str, calls: list[Any]) -> Iterator[None]:
+    """Replace a method of the results by one that counts its calls."""
+    kind = _datastore_query._Result
+    original = getattr(kind, name)
+
+    def counting(result: Any, *args: Any) -> Any:
+        calls.append(name)
+        return original(result, *args)
+
+    setattr(kind, name, counting)
+    try:
+        yield
+    finally:
+        setattr(kind, name, original)
+
+
+@pytest.mark.parametrize("name", ["key", "check_cache", "entity"])
+@pytest.mark.parametrize("comes_first", [False, True])
+def test_a_replaced_method_is_called_as_often(
+    loopback_sides: Sides, name: str, comes_first: bool
+) -> None:
+    """Before the patch or after it."""
+    stock: list[Any] = []
+    with loopback_sides.context(), _counting(name, stock):
+        expected = describe(_fetch())
+    lazy: list[Any] = []
+    with loopback_sides.context():
+        if comes_first:
+            with _counting(name, lazy), loopback_sides.lazily():
+                assert describe(_fetch()) == expected
+        else:
+            with loopback_sides.lazily(), _counting(name, lazy):
+                assert describe(_fetch()) == expected
+    if name == "entity" and comes_first:
+        # The patch replaces it, as before.
+        assert lazy == []
+    else:
+        assert lazy == stock != []
+
+
+def test_what_the_cache_has_is_asked_for_again(loopback_sides: Sides) -> None:
+    """A model that another query cached meanwhile is the result; a changed key is none."""
+
+    def scenario() -> Any:
+        cache = get_context().cache
+        iterator = Item.query().order(Item.number).iter()
+        first = next(iterator)
+        kept = Item.query().order(Item.number).fetch()
+        kept[1]._key = ndb.Key("Item", 99)
+        cache[kept[2].key] = None
+        found = [next(iterator) for _ in range(3)]
+        same = [one is other for one, other in zip(found, kept[1:], strict=False)]
+        return first is kept[0], found, same, [one and one.key for one in found]
+
+    loopback_sides.check(scenario)
+
+
+def test_the_patch_ends_before_the_results(loopback_sides: Sides) -> None:
+    """The rest becomes models of ndb's own, of the keys that the results have."""
+    with loopback_sides.context(cache_policy=False):
+        expected = describe(_fetch())
+        lazyentity.patch(*loopback_sides._names)
+        try:
+            iterator = Item.query().order(Item.number).iter()
+            found = [next(iterator)]
+        finally:
+            lazyentity.unpatch()
+        found += iterator
+        assert describe(found) == expected
