@@ -35,13 +35,14 @@ from lazyentity.patches.datastore.unboxed import unboxed_of_query
 from lazyentity.patches.upstream import is_upstream
 from lazyentity.readers import LAZY, STOCK
 
+_Function = Callable[..., Any]
+_IsActive = Callable[[], bool]
+
 # Iterators of wrapped queries are of another class.
 register(Iterator, unboxed_of_query)
 
 
-def replace_conversion(
-    original: Callable[[Any], Any], is_active: Callable[[], bool]
-) -> Callable[[Any], Any]:
+def replace_conversion(original: _Function, is_active: _IsActive) -> _Function:
     """Replace the function that converts an entity message of a response."""
     patch = CLIENT.patch
 
@@ -58,7 +59,7 @@ def replace_conversion(
     return entity_from_protobuf
 
 
-def replace_api(original: property, is_active: Callable[[], bool]) -> property:
+def replace_api(original: property, is_active: _IsActive) -> property:
     """Replace the property of a client that gives its API object."""
 
     @functools.wraps(original.fget)  # type: ignore[arg-type]  # a getter it has
@@ -71,9 +72,7 @@ def replace_api(original: property, is_active: Callable[[], bool]) -> property:
     return property(_datastore_api)
 
 
-def replace_get_multi(
-    original: Callable[..., Any], is_active: Callable[[], bool]
-) -> Callable[..., Any]:
+def replace_get_multi(original: _Function, is_active: _IsActive) -> _Function:
     """Replace the method that looks up keys, also that of one ``get``."""
     is_clients = is_upstream(original, client_module)
     patch = CLIENT.patch
@@ -95,9 +94,7 @@ def replace_get_multi(
     return get_multi
 
 
-def replace_key_to_protobuf(
-    original: Callable[[Any], Any], is_active: Callable[[], bool]
-) -> Callable[[Any], Any]:
+def replace_key_to_protobuf(original: _Function, is_active: _IsActive) -> _Function:
     """Replace the method that makes the message of a key."""
     is_clients = is_upstream(original, key_module)
 
@@ -110,9 +107,7 @@ def replace_key_to_protobuf(
     return to_protobuf
 
 
-def replace_entity_to_protobuf(
-    original: Callable[[Any], Any], is_active: Callable[[], bool]
-) -> Callable[[Any], Any]:
+def replace_entity_to_protobuf(original: _Function, is_active: _IsActive) -> _Function:
     """Replace the function that makes the message of an entity."""
 
     @functools.wraps(original)
@@ -122,9 +117,7 @@ def replace_entity_to_protobuf(
     return replacement
 
 
-def replace_assign_entity_to_pb(
-    original: Callable[[Any, Any], Any], is_active: Callable[[], bool]
-) -> Callable[[Any, Any], Any]:
+def replace_assign_entity_to_pb(original: _Function, is_active: _IsActive) -> _Function:
     """Replace the function that puts an entity into a mutation."""
     is_clients = is_upstream(original, batch_module)
 
@@ -139,12 +132,8 @@ def replace_assign_entity_to_pb(
     return _assign_entity_to_pb
 
 
-def _adding(
-    operation: str,
-) -> Callable[[Callable[[Any], Any], Callable[[], bool]], Callable[[Any], Any]]:
-    def replace(
-        original: Callable[[Any], Any], is_active: Callable[[], bool]
-    ) -> Callable[[Any], Any]:
+def _adding(operation: str) -> Callable[[_Function, _IsActive], _Function]:
+    def replace(original: _Function, is_active: _IsActive) -> _Function:
         is_clients = is_upstream(original, batch_module)
 
         @functools.wraps(original)
@@ -163,7 +152,7 @@ replace_adding_upsert = _adding("upsert")
 replace_adding_delete = _adding("delete")
 
 
-def replace_mutations(original: property, is_active: Callable[[], bool]) -> property:
+def replace_mutations(original: property, is_active: _IsActive) -> property:
     """Replace the property of a batch that gives its mutations."""
 
     @functools.wraps(original.fget)  # type: ignore[arg-type]  # a getter it has
@@ -175,7 +164,7 @@ def replace_mutations(original: property, is_active: Callable[[], bool]) -> prop
     return property(mutations)
 
 
-def replace_is_partial(original: property, is_active: Callable[[], bool]) -> property:
+def replace_is_partial(original: property, is_active: _IsActive) -> property:
     """Replace the property that says whether a key lacks an id and a name."""
     is_clients = is_upstream(original.fget, key_module)
 
@@ -188,9 +177,7 @@ def replace_is_partial(original: property, is_active: Callable[[], bool]) -> pro
     return property(is_partial)
 
 
-def replace_next_page(
-    original: Callable[[Any], Any], is_active: Callable[[], bool]
-) -> Callable[[Any], Any]:
+def replace_next_page(original: _Function, is_active: _IsActive) -> _Function:
     """Replace the method that makes the next page of a query."""
 
     @functools.wraps(original)

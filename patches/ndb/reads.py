@@ -27,6 +27,8 @@ from lazyentity.patches.upstream import is_upstream
 from lazyentity.patches.wrapt_parts import ObjectProxy
 from lazyentity.readers import reader_of_rpc
 
+_Method = Callable[[Any], Any]
+
 _FULL = query_pb2.EntityResult.ResultType.FULL
 _check_cache = upstream_function(_datastore_query._Result, "check_cache")
 
@@ -85,9 +87,7 @@ def replace_kind(original: property, is_active: Callable[[], bool]) -> property:
     return property(kind)
 
 
-def replace_result_key(
-    original: Callable[[Any], Any], is_active: Callable[[], bool]
-) -> Callable[[Any], Any]:
+def replace_result_key(original: _Method, is_active: Callable[[], bool]) -> _Method:
     """Replace ``_Result.key``: without proto-plus and without parsing the entity.
 
     ndb asks each result for its key twice, and keeps it.
@@ -108,9 +108,7 @@ def replace_result_key(
     return key_of
 
 
-def replace_result_entity(
-    original: Callable[[Any], Any], is_active: Callable[[], bool]
-) -> Callable[[Any], Any]:
+def replace_result_entity(original: _Method, is_active: Callable[[], bool]) -> _Method:
     """Replace ``_Result.entity``; the key, which ndb has by then, is not decoded anew."""
     # The method key() is replaced after this one.
     keeps_key = is_upstream(_datastore_query._Result.key, _datastore_query)

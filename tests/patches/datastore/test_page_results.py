@@ -167,5 +167,5 @@ def test_the_response_keeps_its_results(
     lazyentity.patch()
     found = list(_iterator(client))
     results = itertools.chain.from_iterable(response.batch.entity_results for response in kept)
-    again = [helpers.entity_from_protobuf(result.entity) for result in results]  # type: ignore[no-untyped-call]  # upstream is untyped
+    again = [helpers.entity_from_protobuf(result.entity) for result in results]
     assert again == found
