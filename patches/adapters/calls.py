@@ -21,11 +21,7 @@ from lazyentity._inplace import Replacement, When, replacement
 from lazyentity.patches.adapters.functions import function_replacement
 from lazyentity.patches.adapters.results import DecodingFunction, Hooks, with_decoding_hooks
 from lazyentity.patches.registry import Seam
-from lazyentity.patches.wrapt_parts import (
-    FunctionWrapper,
-    register_post_import_hook,
-    resolve_path,
-)
+from lazyentity.patches.wrapt_parts import FunctionWrapper, register_post_import_hook, resolve_path
 from lazyentity.search import decode_in_place, decoded_in_place
 
 _IsActive = Callable[[], bool]

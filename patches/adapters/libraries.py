@@ -12,8 +12,8 @@ class Library(NamedTuple):
         distribution: the name that it is installed by; None for a part of Python itself.
         tested: the versions that the adapter was tested with.
         modules: the modules with replaced functions.
-        adapter: the module of this package with the replacements, its ``SEAMS``. None if the
-            adapters of other libraries are enough.
+        adapter: the module of this package with the replacements, its ``SEAMS`` in the library's
+            modules. None if the adapters of other libraries are enough.
     """
 
     distribution: str | None
@@ -39,16 +39,16 @@ LIBRARIES = (
     ),
     Library("fastapi", ">=0.115,<1", ("fastapi",), None),
     Library("sqlmodel", ">=0.0.22,<1", ("sqlmodel._compat",), "sqlmodel"),
-    Library("orjson", ">=3.10,<4", ("orjson",), "orjson"),
+    Library("orjson", ">=3.10,<4", ("orjson",), "rows"),
     Library(
         "msgspec",
         ">=0.18,<1",
         ("msgspec", "msgspec.json", "msgspec.msgpack", "msgspec.yaml", "msgspec.toml"),
         "msgspec",
     ),
-    Library("ujson", ">=5,<7", ("ujson",), "ujson"),
-    Library("python-rapidjson", ">=1.20,<2", ("rapidjson",), "rapidjson"),
-    Library("ormsgpack", ">=1.5,<2", ("ormsgpack",), "ormsgpack"),
+    Library("ujson", ">=5,<7", ("ujson",), "rows"),
+    Library("python-rapidjson", ">=1.20,<2", ("rapidjson",), "rows"),
+    Library("ormsgpack", ">=1.5,<2", ("ormsgpack",), "rows"),
     Library("cbor2", ">=5.6,<7", ("cbor2",), "cbor2"),
     Library("pymongo", ">=4.8,<5", ("bson", "pymongo.message"), "bson"),
     Library(
@@ -68,10 +68,10 @@ LIBRARIES = (
     Library("pandas", ">=2.2,<4", ("pandas.io.json._json",), "pandas"),
     Library("duckdb", ">=1,<3", ("duckdb",), "duckdb"),
     Library("joblib", ">=1.4,<2", ("joblib.hashing",), "joblib"),
-    Library("mashumaro", ">=3.13,<4", ("mashumaro.mixins.orjson",), "mashumaro"),
-    Library("immutables", ">=0.20,<1", ("immutables",), "immutables"),
-    Library("jsonschema-rs", ">=0.60,<1", ("jsonschema_rs",), "jsonschema_rs"),
+    Library("mashumaro", ">=3.13,<4", ("mashumaro.mixins.orjson",), "rows"),
+    Library("immutables", ">=0.20,<1", ("immutables",), "rows"),
+    Library("jsonschema-rs", ">=0.60,<1", ("jsonschema_rs",), "rows"),
     Library("pycrdt", ">=0.14,<1", ("pycrdt._pycrdt",), "pycrdt"),
-    Library("lru-dict", ">=1.3,<2", ("lru",), "lru"),
+    Library("lru-dict", ">=1.3,<2", ("lru",), "rows"),
     Library(None, "", ("xml.etree.ElementTree",), "etree"),
 )

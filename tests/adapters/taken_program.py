@@ -26,67 +26,47 @@ def _taken(module: str, path: str) -> Any:
     return found
 
 
-dumps = _taken("orjson", "dumps")
-encode = _taken("msgspec.json", "encode")
-from_dicts = _taken("polars", "from_dicts")
-lit = _taken("polars", "lit")
-array = _taken("pyarrow", "array")
-tostring = _taken("xml.etree.ElementTree", "tostring")
-to_json = _taken("pydantic_core", "to_json")
-TypeAdapter = _taken("pydantic", "TypeAdapter")
-dump_json = TypeAdapter and TypeAdapter(Any).dump_json
-validate_python = TypeAdapter and TypeAdapter(list[dict[str, Any]]).validate_python
+adapter = _taken("pydantic", "TypeAdapter")
 
 TAKEN = {
-    "orjson.dumps": dumps,
-    "msgspec.json.encode": encode,
-    "polars.from_dicts": from_dicts,
-    "polars.lit": lit,
-    "pyarrow.array": array,
-    "xml.etree.ElementTree.tostring": tostring,
-    "pydantic_core.to_json": to_json,
-    "TypeAdapter.dump_json": dump_json,
-    "TypeAdapter.validate_python": validate_python,
+    name: function
+    for name, function in {
+        **{
+            name: _taken(*name.rsplit(".", 1))
+            for name in (
+                "orjson.dumps",
+                "msgspec.json.encode",
+                "polars.from_dicts",
+                "polars.lit",
+                "pyarrow.array",
+                "xml.etree.ElementTree.tostring",
+                "pydantic_core.to_json",
+            )
+        },
+        "TypeAdapter.dump_json": adapter and adapter(Any).dump_json,
+        "TypeAdapter.validate_python": adapter and adapter(list[dict[str, Any]]).validate_python,
+    }.items()
+    if function is not None
 }
+globals().update((name.rpartition(".")[2], function) for name, function in TAKEN.items())
+
+Attributes = type("Attributes", (), {each: staticmethod(TAKEN[each]) for each in TAKEN})
+"""Holds them as an application's class does."""
 
 
-class Attributes:
-    """Holds them as an application's class does."""
-
-    dumps = staticmethod(dumps)
-    encode = staticmethod(encode)
-    from_dicts = staticmethod(from_dicts)
-    lit = staticmethod(lit)
-    array = staticmethod(array)
-    tostring = staticmethod(tostring)
-    to_json = staticmethod(to_json)
-    dump_json = staticmethod(dump_json)
-    validate_python = staticmethod(validate_python)
-
-
-def defaults(
-    orjson: Any = dumps,
-    msgspec: Any = encode,
-    polars: Any = from_dicts,
-    literal: Any = lit,
-    pyarrow: Any = array,
-    etree: Any = tostring,
-    core: Any = to_json,
-    dump: Any = dump_json,
-    validate: Any = validate_python,
-) -> tuple[Any, ...]:
+def defaults(*_: Any) -> None:
     """Hold them as default arguments."""
-    return orjson, msgspec, polars, literal, pyarrow, etree, core, dump, validate
 
 
-partial_array = functools.partial(array) if array else None
-partial_dumps = functools.partial(dumps) if dumps else None
+defaults.__defaults__ = (*TAKEN.values(),)
+partial_array = functools.partial(array) if (array := TAKEN.get("pyarrow.array")) else None
+partial_dumps = functools.partial(dumps) if (dumps := TAKEN.get("orjson.dumps")) else None
 
 WAYS: dict[str, dict[str, Any]] = {
     "name": TAKEN,
-    "attribute": {name: getattr(Attributes, name.rpartition(".")[2]) for name in TAKEN},
-    "default": dict(zip(TAKEN, defaults(), strict=True)),
-    "partial": {name: functools.partial(function) for name, function in TAKEN.items() if function},
+    "attribute": {name: getattr(Attributes, name) for name in TAKEN},
+    "default": dict(zip(TAKEN, defaults.__defaults__, strict=True)),
+    "partial": {name: functools.partial(function) for name, function in TAKEN.items()},
 }
 
 
@@ -111,8 +91,6 @@ def _main() -> None:
     served: dict[str, dict[str, bool]] = {}
     for way, functions in WAYS.items():
         for name, function in functions.items():
-            if function is None:
-                continue
             raw = samples.TEXTS if name.endswith("tostring") else samples.TABULAR
             make = _element if name.endswith("tostring") else lambda entity: [entity]
             entity = lazy_type.from_bytes(raw)

@@ -30,7 +30,8 @@ WITH_VECTORCALL = ("cython_function_or_method", "nb_func", "nb_method")
 _BY_PROXY = ("instancemethod",) if SLOTS else ("instancemethod", *WITH_VECTORCALL)
 
 
-def _seams() -> Iterator[Seam]:
+def seams() -> Iterator[Seam]:
+    """Yield the seams of the adapters whose libraries are installed."""
     for library in LIBRARIES:
         if library.adapter is None:
             continue
@@ -40,10 +41,10 @@ def _seams() -> Iterator[Seam]:
         except ImportError:
             continue
         adapter = importlib.import_module(f"{adapters.__name__}.{library.adapter}")
-        yield from adapter.SEAMS
+        yield from (seam for seam in adapter.SEAMS if seam.module in library.modules)
 
 
-SEAMS = {str(seam): seam for seam in _seams()}
+SEAMS = {str(seam): seam for seam in seams()}
 
 
 def _visible(seam: Seam) -> dict[str, Any]:
@@ -55,6 +56,15 @@ def _visible(seam: Seam) -> dict[str, Any]:
         signature = str(inspect.signature(function))
     except ValueError:
         signature = "none"
+    names = "__name__", "__qualname__", "__module__", "__doc__"
+    tests: tuple[Callable[[Any], object], ...] = (
+        inspect.isfunction,
+        inspect.isbuiltin,
+        inspect.isclass,
+        inspect.ismethoddescriptor,
+        inspect.isroutine,
+        inspect.iscoroutinefunction,
+    )
     return {
         "type": type(found),
         "type of the function": type(function),
@@ -62,21 +72,8 @@ def _visible(seam: Seam) -> dict[str, Any]:
         "type of the holder": type(holder),
         "attributes of the holder": set(vars(holder)) - {"__warningregistry__"},
         "signature": signature,
-        **{
-            attribute: getattr(function, attribute, None)
-            for attribute in ("__name__", "__qualname__", "__module__", "__doc__")
-        },
-        **{
-            test.__name__: test(function)
-            for test in (
-                inspect.isfunction,
-                inspect.isbuiltin,
-                inspect.isclass,
-                inspect.ismethoddescriptor,
-                inspect.isroutine,
-                inspect.iscoroutinefunction,
-            )
-        },
+        **{name: getattr(function, name, None) for name in names},
+        **{test.__name__: test(function) for test in tests},
     }
 
 
@@ -158,30 +155,24 @@ def test_of_each_class(name: str) -> None:
 def _able(kind: type) -> tuple[bool, ...]:
     """Say whether a class can be subclassed, pickled, matched, and referred to weakly."""
 
-    def matched() -> bool:
+    def match() -> None:
         matcher: Any = kind
         match object():
             case matcher():
-                return False
+                raise AssertionError
+
+    def pickled() -> None:
+        assert pickle.loads(pickle.dumps(kind)) is kind
+
+    def succeeds(act: Callable[[], object]) -> bool:
+        try:
+            act()
+        except Exception:  # noqa: BLE001  # whatever it is
+            return False
         return True
 
-    return tuple(
-        _succeeds(act)
-        for act in (
-            lambda: type("Sub", (kind,), {}),
-            lambda: pickle.loads(pickle.dumps(kind)) is kind or 1 / 0,
-            lambda: matched() or 1 / 0,
-            lambda: weakref.ref(kind),
-        )
-    )
-
-
-def _succeeds(act: Callable[[], object]) -> bool:
-    try:
-        act()
-    except Exception:  # noqa: BLE001  # whatever it is
-        return False
-    return True
+    acts = lambda: type("Sub", (kind,), {}), pickled, match, lambda: weakref.ref(kind)
+    return tuple(map(succeeds, acts))
 
 
 _XML = b"<root><child name='a'>text</child><child/></root>"
