@@ -1,4 +1,8 @@
-"""The doors by which entities come in, and what adapted libraries make of these."""
+"""The doors by which entities come in, and what adapted libraries make of these.
+
+``differences`` and ``kinds`` of the doors are printed by a process in each of the states of
+:mod:`test_doors`.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +11,9 @@ import functools
 import importlib
 import importlib.util
 import itertools
+import json
 import pickle
+import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -17,10 +23,10 @@ from google.cloud.datastore.entity import Entity
 
 import lazyentity
 from lazyentity import LazyEntity
-from lazyentity._inplace import SLOTS
 from lazyentity.codec import values
 from lazyentity.codec.describing import safe_repr
-from tests.adapters.test_uses import ALL, NEED_SLOTS
+from tests.adapters.test_uses import ALL
+from tests.adapters.uses import Uses
 from tests.entity.consumption import describe
 from tests.support.snapshots import geo_points_without_address, outcome
 from tests.support.stock import EntityMessage, in_order_of
@@ -176,6 +182,13 @@ def _elements() -> dict[str, Door]:
     }
 
 
+def main(folder: str) -> None:
+    """Print the types of the entities that come in, by door, and the differences to stock."""
+    warnings.simplefilter("ignore")
+    ways = doors(Path(folder))
+    print(json.dumps([kinds(ways), list(differences(ways))]))  # noqa: T201  # the result
+
+
 def kinds(ways: dict[str, Door]) -> dict[str, str]:
     """Return the name of the type that comes in, by door."""
     return {name: type(enter(PLAIN)).__name__ for name, enter in ways.items()}
@@ -188,11 +201,8 @@ def differences(ways: dict[str, Door]) -> Iterator[str]:
     """
     stock_ways = {name for name, kind in kinds(ways).items() if kind in ("Entity", "dict")}
     lazy_ways = {name: enter for name, enter in ways.items() if name not in stock_ways}
-    for library in ALL:
-        if importlib.util.find_spec(library.requires.partition(".")[0]) is None:
-            continue
-        limits = () if SLOTS else NEED_SLOTS.get(str(library.distribution), ())
-        uses = [name for name in library.uses if name not in limits]
+    for library in filter(Uses.is_installed, ALL):
+        uses = [*library.possible()]
         for use in {*uses[:_USES], *uses[-1:]}:
             # By type and order: most doors have the same.
             of_stock: dict[tuple[type, str], Any] = {}

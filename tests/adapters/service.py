@@ -22,15 +22,7 @@ import uvicorn
 from fastapi.encoders import jsonable_encoder
 from fastapi.responses import JSONResponse, Response
 
-from tests.adapters.uses_models import (
-    Error,
-    Fallback,
-    Full,
-    Holder,
-    OfHolder,
-    Prepared,
-    Public,
-)
+from tests.adapters.uses_models import Error, Fallback, Full, Holder, OfHolder, Prepared, Public
 from tests.support.clients import make_client
 
 KIND = "Served"

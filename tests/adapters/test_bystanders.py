@@ -7,7 +7,7 @@ import json
 import pickle
 import types
 from collections.abc import Iterator
-from typing import Annotated, Any
+from typing import Annotated, Any, NoReturn
 from unittest import mock
 from xml.etree import ElementTree
 
@@ -18,6 +18,7 @@ import lazyentity
 from lazyentity import LazyEntity, search
 from lazyentity._mode import is_eager
 from lazyentity.patches import adapters
+from lazyentity.patches.adapters import holders
 from lazyentity.search import decode_in_place, decoded_in_place
 from tests.support.concurrency import switching_often, together
 from tests.support.forks import answer
@@ -177,33 +178,23 @@ print(json.dumps("hangs" if hang else "patched"), flush=True)
 
 
 def test_strings_are_validated() -> None:
-    Text = pydantic.create_model("Text", text=(str, ...))  # noqa: N806  # a class
-    assert Text.model_validate_strings(LazyEntity.from_bytes(PLAIN)).text
-    assert pydantic.TypeAdapter(Text).validate_strings(LazyEntity.from_bytes(PLAIN)).text
+    text: Any = pydantic.create_model("Text", text=(str, ...))
+    for validate in (text.model_validate_strings, pydantic.TypeAdapter(text).validate_strings):
+        assert validate(LazyEntity.from_bytes(PLAIN)).text
 
 
 def test_models_in_models_are_not_looked_into() -> None:
     """Pydantic takes models for valid: what is built of models costs what it costs in stock."""
-    Chain = pydantic.create_model("Chain", held=(Any, None))  # noqa: N806  # a class
-    looked: list[int] = []
-    decode = search.decode_in_place
+    model: Any = pydantic.create_model("Chain", held=(Any, None))
     # Without any, nothing is looked into.
     undecoded = LazyEntity.from_bytes(PLAIN)
-
-    class Marked:
-        pass
-
-    def count(_: Any) -> tuple[()]:
-        looked.append(1)
-        return ()
-
-    search.children_of.register(Marked, count)
-    chain: Any = Chain(held=Marked())
-    for _ in range(50):
-        chain = Chain(held=chain)
-    assert len(looked) <= 3
-    assert decode(chain) is False
-    assert len(looked) >= 2
+    marked = type("Marked", (), {})
+    look = mock.Mock(return_value=())
+    search.children_of.register(marked, look)
+    chain = functools.reduce(lambda held, _: model(held=held), range(51), marked())
+    assert look.call_count <= 3
+    assert not decode_in_place(chain)
+    assert look.call_count >= 2
     assert undecoded._undecoded()
 
 
@@ -316,3 +307,22 @@ def test_reads_inside_are_eager_and_others_are_not() -> None:
     assert adapter.validate_json('{"value": 1}').value
     assert not called(1)
     assert not is_eager()
+
+
+class _Hostile(type):
+    def __getattribute__(cls, name: str) -> NoReturn:
+        raise RuntimeError(name)
+
+
+@pytest.mark.any_backend
+def test_a_metaclass_that_raises(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Looking for classes that hold a replaced function runs no code of the application."""
+
+    def function() -> None:
+        """Is replaced."""
+
+    module: Any = types.ModuleType("application")
+    module.Model = _Hostile("Model", (), {"__module__": "application", "method": function})
+    monkeypatch.setattr(holders, "loaded_modules", lambda: [("application", module)])
+    found = holders.objects_holding({id(function)}, ())
+    assert found == {id(function): ["application.Model"]}

@@ -12,28 +12,18 @@ import threading
 import types
 from collections import deque
 from collections.abc import Callable, Iterator
-from typing import Any
+from itertools import chain
+from typing import Any, NamedTuple
+from unittest import mock
 from xml.etree import ElementTree
 
 import pytest
 
 from lazyentity import LazyEntity, search
 from lazyentity.patches.adapters.calls import call_decoded
-from lazyentity.patches.adapters.schemas import _Adapting
-from lazyentity.pure.search import EntityFinder
 from tests.adapters.uses import installed
 from tests.support.concurrency import switching_often, together
 from tests.support.strategies.samples import PLAIN
-
-WALKS = {
-    "chosen": search._chosen,
-    "pure": search._finder_of(EntityFinder),
-}
-
-
-@pytest.fixture(params=list(WALKS.values()), ids=list(WALKS))
-def walk(request: pytest.FixtureRequest) -> Any:
-    return request.param
 
 
 class _Entity(LazyEntity):
@@ -78,161 +68,129 @@ class _Object:
 class _Slotted:
     __slots__ = ("a", "b", "c")
 
-
-class _List(list[Any]):
-    pass
-
-
-class _Set(set[Any]):
-    pass
+    def __init__(self, a: Any, b: Any) -> None:
+        self.a, self.b, self.c = a, b, None
 
 
-class _Deque(deque[Any]):
-    pass
+def _subclass(kind: Any) -> Any:
+    return type(f"Own{kind.__name__}", (kind,), {})
 
 
-class _Dict(dict[Any, Any]):
-    pass
+class Container(NamedTuple):
+    """A container with values that change it when they are searched, and with entities.
+
+    Attributes:
+        make: takes lists of these values and of the entities.
+        change: after it the entities are in the container as before; it takes the container, and
+            the number of the values.
+        view: what is searched of the container.
+    """
+
+    make: Callable[[list[Any], list[LazyEntity]], Any]
+    change: Callable[[Any, int], None]
+    view: Callable[[Any], Any] = lambda made: made
 
 
-Change = Callable[[], None]
-Make = Callable[[list[Any], list[LazyEntity]], tuple[Any, Change]]
-"""Takes values that change the container when they are searched, and entities.
-
-Returns the container, and the change, after which the entities are in the container.
-"""
+def _change_list(made: Any, count: int) -> None:
+    del made[:count]
+    made.extend(range(1000))
 
 
-def _list(kind: type) -> Make:
-    def make(first: list[Any], entities: list[LazyEntity]) -> tuple[Any, Change]:
-        made = kind([*first, *entities])
-
-        def change() -> None:
-            del made[: len(first)]
-            made.extend(range(1000))
-
-        return made, change
-
-    return make
+def _change_dict(made: Any, count: int) -> None:
+    for number in range(count):
+        del made[number]
+    for number in range(1000):
+        made[f"new {number}"] = number
+    for number in range(1000):
+        del made[f"new {number}"]
+    made[count] = made.pop(count)
 
 
-def _dict(kind: type, view: Callable[[Any], Any] = lambda made: made) -> Make:
-    def make(first: list[Any], entities: list[LazyEntity]) -> tuple[Any, Change]:
-        made = kind()
-        for number, value in enumerate([*first, *entities]):
-            made[number] = value
-
-        def change() -> None:
-            for number in range(len(first)):
-                del made[number]
-            for number in range(1000):
-                made[f"new {number}"] = number
-            for number in range(1000):
-                del made[f"new {number}"]
-            last = len(first)
-            made[last] = made.pop(last)
-
-        return view(made), change
-
-    return make
+def _change_set(made: Any, _: int) -> None:
+    made.update(range(1000))
+    made.difference_update(range(1000))
 
 
-def _set(kind: type) -> Make:
-    def make(first: list[Any], entities: list[LazyEntity]) -> tuple[Any, Change]:
-        # Entities have no hash.
-        made = kind([*map(_Record, first), *map(_Record, entities)])
-
-        def change() -> None:
-            made.update(range(1000))
-            made.difference_update(range(1000))
-
-        return made, change
-
-    return make
+def _change_deque(made: Any, _: int) -> None:
+    made.popleft()
+    made.rotate(1)
 
 
-def _deque(kind: type) -> Make:
-    def make(first: list[Any], entities: list[LazyEntity]) -> tuple[Any, Change]:
-        made = kind([*first, *entities])
-
-        def change() -> None:
-            made.popleft()
-            made.rotate(1)
-
-        return made, change
-
-    return make
+def _change_attributes(made: Any, _: int) -> None:
+    del made.held
+    for number in range(100):
+        setattr(made, f"new{number}", number)
+    last = made.entity0
+    del made.entity0
+    made.entity0 = last
 
 
-def _attributes(kind: Any) -> Make:
-    def make(first: list[Any], entities: list[LazyEntity]) -> tuple[Any, Change]:
-        made = kind(held=first)
-        for number, entity in enumerate(entities):
-            setattr(made, f"entity{number}", entity)
-
-        def change() -> None:
-            del made.held
-            for number in range(100):
-                setattr(made, f"new{number}", number)
-            last = made.entity0
-            del made.entity0
-            made.entity0 = last
-
-        return made, change
-
-    return make
+def _change_slots(made: Any, _: int) -> None:
+    del made.a
+    made.c = made.b
+    del made.b
 
 
-def _slots(first: list[Any], entities: list[LazyEntity]) -> tuple[Any, Change]:
-    made: Any = _Slotted()
-    made.a, made.b, made.c = first, entities, None
-
-    def change() -> None:
-        del made.a
-        made.c = made.b
-        del made.b
-
-    return made, change
+def _change_class(made: Any, _: int) -> None:
+    for number in range(100):
+        setattr(type(made), f"new{number}", number)
 
 
-def _of_class(first: list[Any], entities: list[LazyEntity]) -> tuple[Any, Change]:
-    kind: Any = type("Kind", (), {"first": first[0], "last": entities[0], "held": 1})
-    made = kind()
-    made.first, made.others = first, entities[1:]
-
-    def change() -> None:
-        for number in range(100):
-            setattr(kind, f"new{number}", number)
-
-    return made, change
+def _list(kind: Any) -> Container:
+    return Container(lambda first, entities: kind([*first, *entities]), _change_list)
 
 
-def _iterator(first: list[Any], entities: list[LazyEntity]) -> tuple[Any, Change]:
-    made = [*first, *entities]
-
-    def change() -> None:
-        made.extend(range(1000))
-
-    return (value for value in made), change
+def _dict(kind: Any, view: Callable[[Any], Any] = lambda made: made) -> Container:
+    return Container(lambda *values: kind(enumerate(chain(*values))), _change_dict, view)
 
 
-CONTAINERS: dict[str, Make] = {
+def _set(kind: Any) -> Container:
+    # Entities have no hash.
+    return Container(lambda *values: kind(map(_Record, chain(*values))), _change_set)
+
+
+def _deque(kind: Any) -> Container:
+    return Container(lambda first, entities: kind([*first, *entities]), _change_deque)
+
+
+def _named(entities: list[LazyEntity]) -> dict[str, Any]:
+    return {f"entity{number}": entity for number, entity in enumerate(entities)}
+
+
+def _record(first: list[Any], entities: list[LazyEntity]) -> Any:
+    made = _Record(first)
+    vars(made).update(_named(entities))
+    return made
+
+
+def _of_class(first: list[Any], entities: list[LazyEntity]) -> Any:
+    made = type("Kind", (_Object,), {"first": first[0], "last": entities[0], "held": 1})
+    return made(first=first, others=entities[1:])
+
+
+CONTAINERS = {
     "list": _list(list),
-    "subclass of list": _list(_List),
+    "subclass of list": _list(_subclass(list)),
     "dict": _dict(dict),
-    "subclass of dict": _dict(_Dict),
-    "values": _dict(dict, lambda made: made.values()),
-    "items": _dict(dict, lambda made: made.items()),
+    "subclass of dict": _dict(_subclass(dict)),
+    "values": _dict(dict, dict.values),
+    "items": _dict(dict, dict.items),
     "proxy": _dict(dict, types.MappingProxyType),
     "set": _set(set),
-    "subclass of set": _set(_Set),
+    "subclass of set": _set(_subclass(set)),
     "deque": _deque(deque),
-    "subclass of deque": _deque(_Deque),
-    "record": _attributes(_Record),
-    "object": _attributes(_Object),
-    "slots": _slots,
-    "class": _of_class,
-    "generator": _iterator,
+    "subclass of deque": _deque(_subclass(deque)),
+    "record": Container(_record, _change_attributes),
+    "object": Container(
+        lambda first, entities: _Object(held=first, **_named(entities)), _change_attributes
+    ),
+    "slots": Container(_Slotted, _change_slots),
+    "class": Container(_of_class, _change_class),
+    "generator": Container(
+        lambda first, entities: [*first, *entities],
+        lambda made, _: made.extend(range(1000)),
+        lambda made: (value for value in made),
+    ),
 }
 
 
@@ -244,39 +202,33 @@ def _are_decoded(entities: list[LazyEntity]) -> bool:
     return all(entity._undecoded() == [] for entity in entities)
 
 
-@pytest.mark.parametrize("make", CONTAINERS.values(), ids=CONTAINERS.keys())
-def test_decoding_changes_the_container(walk: Any, make: Make) -> None:
+@pytest.mark.parametrize("container", CONTAINERS.values(), ids=CONTAINERS.keys())
+def test_decoding_changes_the_container(walk: Any, container: Container) -> None:
     """Wherever in the container the entity is that changes it."""
     for before in range(3):
         trigger: Any = _Entity.from_bytes(PLAIN)
         entities = _entities()
-        made, change = make([trigger], entities[before:] + entities[:before])
-        changed: list[bool] = []
-        trigger.change = lambda change=change, changed=changed: (changed.append(True), change())
-        walk.decode([made])
-        assert changed == [True]
+        made = container.make([trigger], entities[before:] + entities[:before])
+        change = mock.Mock(side_effect=functools.partial(container.change, made, 1))
+        trigger.change = change
+        walk.decode([container.view(made)])
+        change.assert_called_once_with()
         assert _are_decoded(entities)
 
 
-@pytest.mark.parametrize("make", CONTAINERS.values(), ids=CONTAINERS.keys())
-def test_looking_a_class_up_changes_the_container(walk: Any, make: Make) -> None:
+@pytest.mark.parametrize("container", CONTAINERS.values(), ids=CONTAINERS.keys())
+def test_looking_a_class_up_changes_the_container(walk: Any, container: Container) -> None:
     entities = _entities()
-    made, change = make([_Hashed()], entities)
-    _Meta.change = change
-    try:
-        walk.decode([made])
-    finally:
-        _Meta.change = lambda: None  # the native walk did not call it
+    made = container.make([_Hashed()], entities)
+    _Meta.change = functools.partial(container.change, made, 1)
+    walk.decode([container.view(made)])
     assert _are_decoded(entities)
 
 
 def test_plain_values_that_change(walk: Any) -> None:
     made: dict[Any, Any] = {"hashed": _Hashed(), "entity": _entities()[0]}
     _Meta.change = lambda: made.update(dict.fromkeys(range(1000)))
-    try:
-        assert walk.is_plain(made) is False
-    finally:
-        _Meta.change = lambda: None  # as above
+    assert walk.is_plain(made) is False
 
 
 def test_arguments_that_change() -> None:
@@ -290,13 +242,16 @@ def test_arguments_that_change() -> None:
 
 
 def test_a_schema_that_changes() -> None:
+    pytest.importorskip("pydantic")
+    from lazyentity.patches.adapters import schemas
+
     trigger: Any = _Entity.from_bytes(PLAIN)
     fields: dict[str, Any] = {
         "one": {"type": "default", "schema": {"type": "any"}, "default": trigger},
         "two": {"type": "function-plain", "function": {"type": "no-info", "function": print}},
     }
     trigger.change = lambda: fields.update({f"new{number}": {"type": "any"} for number in range(9)})
-    adapted = _Adapting(lambda: True).adapted(fields)
+    adapted = schemas._Adapting(lambda: True).adapted(fields)
     assert adapted["two"] is not fields["two"]
 
 
@@ -313,54 +268,49 @@ def test_a_tree_that_changes() -> None:
     assert _are_decoded(entities)
 
 
-def _of_thread(kind: str, entities: list[LazyEntity]) -> tuple[Any, Callable[[], None]]:
-    """Return a container, and what another thread does with it over and over."""
-    made: Any
-    if kind == "list":
-        made = [None, *entities, None]
-
-        def change() -> None:
-            made.insert(0, None)
-            made.append(None)
-            del made[0], made[-1]
-
-    elif kind in ("dict", "object"):
-        made = _Object() if kind == "object" else {}
-        target = vars(made) if kind == "object" else made
-        target.update((f"entity{number}", entity) for number, entity in enumerate(entities))
-
-        def change() -> None:
-            for number in range(20):
-                target[f"new{number}"] = number
-            for number in range(20):
-                del target[f"new{number}"]
-
-    elif kind == "set":
-        made = set(map(_Record, entities))
-
-        def change() -> None:
-            made.update(range(100))
-            made.difference_update(range(100))
-
-    else:
-        made = deque([None, *entities])
-
-        def change() -> None:
-            made.append(None)
-            made.pop()
-
-    return made, change
+def _turn_list(made: Any) -> None:
+    made.insert(0, None)
+    made.append(None)
+    del made[0], made[-1]
 
 
-@pytest.mark.parametrize("kind", ["list", "dict", "object", "set", "deque"])
-def test_another_thread_changes_the_container(walk: Any, kind: str) -> None:
+def _turn_dict(made: Any) -> None:
+    for number in range(20):
+        made[f"new{number}"] = number
+    for number in range(20):
+        del made[f"new{number}"]
+
+
+def _turn_set(made: Any) -> None:
+    made.update(range(100))
+    made.difference_update(range(100))
+
+
+def _turn_deque(made: Any) -> None:
+    made.append(None)
+    made.pop()
+
+
+SHARED: dict[str, tuple[Callable[[list[LazyEntity]], Any], Callable[[Any], None]]] = {
+    "list": (lambda entities: [None, *entities, None], _turn_list),
+    "dict": (_named, _turn_dict),
+    "object": (lambda entities: _Object(**_named(entities)), lambda made: _turn_dict(vars(made))),
+    "set": (lambda entities: set(map(_Record, entities)), _turn_set),
+    "deque": (lambda entities: deque([None, *entities]), _turn_deque),
+}
+"""Makes a container, and changes it, which another thread does over and over."""
+
+
+@pytest.mark.parametrize(("make", "turn"), SHARED.values(), ids=SHARED.keys())
+def test_another_thread_changes_the_container(
+    walk: Any, make: Callable[[list[LazyEntity]], Any], turn: Callable[[Any], None]
+) -> None:
     """Two threads, at every place where the interpreter lets them take turns."""
-    rounds = 60
 
-    def search(made: Any, change: Callable[[], None], ended: threading.Event, number: int) -> None:
+    def search(made: Any, ended: threading.Event, number: int) -> None:
         if number:
             while not ended.is_set():
-                change()
+                turn(made)
             return
         try:
             walk.decode(made)
@@ -368,14 +318,13 @@ def test_another_thread_changes_the_container(walk: Any, kind: str) -> None:
             ended.set()
 
     with switching_often():
-        for _ in range(rounds):
+        for _ in range(60):
             entities = _entities(20)
-            made, change = _of_thread(kind, entities)
-            together(2, functools.partial(search, made, change, threading.Event()))
+            together(2, functools.partial(search, make(entities), threading.Event()))
             assert _are_decoded(entities)
 
 
 @pytest.fixture(autouse=True)
 def _nothing_waits() -> Iterator[None]:
     yield
-    _Meta.change = lambda: None  # of a test that failed
+    _Meta.change = lambda: None  # the native walk did not call it

@@ -9,13 +9,26 @@ import pytest
 from tests.adapters import doors
 from tests.support import forks
 
-STATES = ("libraries first", "libraries last", "eager patch", "unpatched", "patched")
+_PATCH = "import google.cloud.datastore, lazyentity; lazyentity.patch"
+STATES = {
+    "libraries first": """
+import importlib.util
+for name in "orjson", "msgspec", "pydantic", "polars", "pyarrow", "duckdb", "xml.etree.ElementTree":
+    if importlib.util.find_spec(name.partition(".")[0]) is not None:
+        importlib.import_module(name)
+""",
+    "libraries last": "",
+    "eager patch": f"{_PATCH}(eager=True)",
+    "unpatched": f"{_PATCH}(); lazyentity.unpatch()",
+    "patched": f"{_PATCH}()",
+}
+"""What the application does before the first entity comes in."""
 
 
 def _come_in(state: str, folder: Path, **environment: str) -> tuple[dict[str, str], list[str]]:
-    """Go through every door in a process; see :mod:`tests.adapters.doors_program`."""
-    program = "tests.adapters.doors_program"
-    kinds, differences = forks.answer("-m", program, state, str(folder), **environment)
+    """Go through every door in a process, which imports lazyentity at last."""
+    program = f"{STATES[state]}\nfrom tests.adapters import doors; doors.main({str(folder)!r})"
+    kinds, differences = forks.answer("-c", program, warnings="ignore", **environment)
     assert kinds.keys() == doors.doors(folder).keys()
     return kinds, differences
 

@@ -1,11 +1,11 @@
-"""Calls of pydantic that no entity is in run no Python code of lazyentity."""
+"""Calls of pydantic that no entity is in run no Python code of lazyentity, or look into little."""
 
 from __future__ import annotations
 
 import dataclasses
 import gc
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from types import FunctionType
 from typing import Annotated, Any
 
@@ -26,11 +26,8 @@ from tests.support.strategies.samples import PLAIN
 native = pytest.mark.skipif(not SLOTS, reason="the pure backend looks at each call in Python")
 
 
-@pytest.fixture(autouse=True)
-def _adapters(only_new_objects: None) -> Iterator[None]:
-    """Each test collects garbage."""
-    with installed():
-        yield
+# Each test collects garbage.
+pytestmark = pytest.mark.usefixtures("only_new_objects", "adapted")
 
 
 class Row(pydantic.BaseModel):
@@ -109,26 +106,38 @@ def test_nothing_is_run(name: str) -> None:
     assert NOTES == []
 
 
-_ATTRIBUTES = """
+_ALONE = """
 import json
 from tests.adapters.test_idle import Held, Row, _modules_that_run
 from tests.adapters.uses import installed
 
 with installed():
-    held = Held()
-    Row.model_validate(held)
-    print(json.dumps(_modules_that_run(lambda: Row.model_validate(held))))
+    held, made = Held(), Row.model_construct(number=Held())
+    calls = [lambda: Row.model_validate(held), lambda: made.model_dump(warnings=False)]
+    for call in calls:
+        call()
+    print(json.dumps([_modules_that_run(call) for call in calls]))
 """
 
 
 @native
+def test_calls_while_no_entity_is_alive() -> None:
+    """In a process of its own: others may hold undecoded entities.
+
+    Objects with attributes become models; a field of a scalar type leads to no entity, whatever its
+    value is.
+    """
+    validated, dumped = answer("-c", _ALONE, warnings="ignore")
+    assert dumped == []
+    assert _HAS_CHECK or validated == []
+
+
+@native
 def test_objects_with_attributes() -> None:
-    """Whether or not entities are alive, once the class of the model is known."""
+    """Once the class of the model is known, while an entity is alive."""
     held = Held()
     assert Row.model_validate(held).number == 1
     if not _HAS_CHECK:
-        # In a process of its own: others may hold undecoded entities.
-        assert answer("-c", _ATTRIBUTES, warnings="ignore") == []
         kept = LazyEntity.from_bytes(PLAIN)
         Row.model_validate(held)
         assert _modules_that_run(lambda: Row.model_validate(held)) == []
@@ -157,24 +166,6 @@ def test_a_model_that_changes() -> None:
         held.text = entity  # type: ignore[assignment]  # of the other type
     # pydantic itself reads nothing.
     assert entity._undecoded() == []
-
-
-_DUMP = """
-import json
-from tests.adapters.test_idle import Held, Row, _modules_that_run
-from tests.adapters.uses import installed
-
-with installed():
-    made = Row.model_construct(number=Held())
-    made.model_dump(warnings=False)
-    print(json.dumps(_modules_that_run(lambda: made.model_dump(warnings=False))))
-"""
-
-
-@native
-def test_models_are_dumped_without_a_look() -> None:
-    """A field of a scalar type leads to no entity while none is alive, whatever its value is."""
-    assert answer("-c", _DUMP, warnings="ignore") == []
 
 
 @native
@@ -320,3 +311,49 @@ def test_properties_are_set_outside_of_a_validation() -> None:
         NOTES.pop()
     assert made.value is True
     assert read == [False]
+
+
+def test_only_the_fields_of_a_model_are_looked_into() -> None:
+    """A model that is made of an object's attributes leaves the other attributes alone."""
+    model = pydantic.create_model(
+        "Model", __config__={"from_attributes": True}, inner=(dict[str, Any], ...)
+    )
+    held: Any = Held()
+    held.inner, held.others = LazyEntity.from_bytes(PLAIN), [LazyEntity.from_bytes(PLAIN)]
+    made = model.model_validate(held)
+    assert made.inner["text"] == held.inner["text"]
+    assert held.others[0]._undecoded()
+
+
+def test_a_property_leads_to_private_containers() -> None:
+    """Reading it runs code: all attributes are looked into, as the containers behind it."""
+
+    class Owner:
+        def __init__(self) -> None:
+            self._inner = [LazyEntity.from_bytes(PLAIN)]
+
+        @property
+        def inner(self) -> Any:
+            return self._inner
+
+    model = pydantic.create_model(
+        "Model", __config__={"from_attributes": True}, inner=(list[dict[str, Any]], ...)
+    )
+    assert model.model_validate(Owner()).inner[0]["text"]
+
+
+def test_only_annotated_arguments_are_looked_into() -> None:
+    """Pydantic hands on the others as they are, ``self`` among them."""
+
+    class Service:
+        def __init__(self) -> None:
+            self.kept = [LazyEntity.from_bytes(PLAIN)]
+
+        @pydantic.validate_call
+        def text(self, given: dict[str, Any]) -> Any:
+            return given["text"]
+
+    service, given = Service(), LazyEntity.from_bytes(PLAIN)
+    assert service.text(given) == given["text"]
+    assert service.kept[0]._undecoded()
+    assert not given._undecoded()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import importlib
 import sys
 from collections.abc import Callable, Iterator
@@ -14,23 +15,18 @@ from lazyentity import LazyEntity
 from lazyentity._backend import stock_from_raw
 from lazyentity.patches import adapters
 from tests.adapters.test_idle import _modules_that_run, native
-from tests.adapters.uses import TABULAR, installed
+from tests.adapters.uses import TABULAR
+from tests.support.forks import answer
 from tests.support.snapshots import outcome
 from tests.support.stock import in_order_of
 from tests.support.strategies.samples import PLAIN, serialise
 
+_module = pytest.importorskip
 ROWS = [{"id": 1, "name": "name"}, {"id": 2, "name": "other"}]
 
 
-@pytest.fixture(autouse=True)
-def _adapters(only_new_objects: None) -> Iterator[None]:
-    """Each test collects garbage."""
-    with installed():
-        yield
-
-
-def _module(name: str) -> Any:
-    return pytest.importorskip(name)
+# Each test collects garbage.
+pytestmark = pytest.mark.usefixtures("only_new_objects", "adapted")
 
 
 def _is_valid() -> Callable[[], object]:
@@ -39,8 +35,7 @@ def _is_valid() -> Callable[[], object]:
 
 
 def _entry() -> Callable[[], object]:
-    document = _module("pycrdt").Doc()
-    entries = document.get("rows", type=_module("pycrdt").Map)
+    entries = _module("pycrdt").Doc().get("rows", type=_module("pycrdt").Map)
     return lambda: entries.update({"row": ROWS[0]})
 
 
@@ -50,11 +45,7 @@ def _execute() -> Callable[[], object]:
 
 
 def _calling(module: str, name: str, *args: Any, **kwargs: Any) -> Callable[[], Callable[[], Any]]:
-    def make() -> Callable[[], object]:
-        function = getattr(_module(module), name)
-        return lambda: function(*args, **kwargs)
-
-    return make
+    return lambda: functools.partial(getattr(_module(module), name), *args, **kwargs)
 
 
 CALLS: dict[str, Callable[[], Callable[[], object]]] = {
@@ -247,3 +238,31 @@ def test_names_of_arguments_that_call() -> None:
     assert orjson.dumps(object(), default=hook, option=0) == expected
     assert orjson.dumps(object(), option=0, default=hook) == expected
     assert ended == [b"1"]
+
+
+def test_nothing_is_looked_into_without_an_entity() -> None:
+    """In a process of its own: others may hold undecoded entities."""
+    pytest.importorskip("polars")
+    assert answer("-c", _WITHOUT, warnings="ignore") == [0, True]
+
+
+_WITHOUT = """
+import json
+import polars
+from lazyentity import LazyEntity, search
+from lazyentity.patches import adapters
+from tests.support.strategies.samples import PLAIN
+
+class Marked:
+    pass
+
+looked = []
+search.children_of.register(Marked, lambda _: looked.append(1) or ())
+adapters.install()
+polars.Series([Marked()])
+counts = [len(looked)]
+entity = LazyEntity.from_bytes(PLAIN)
+polars.Series([Marked()])
+counts.append(len(looked) > 0)
+print(json.dumps(counts))
+"""

@@ -15,17 +15,13 @@ import pytest
 from lazyentity import LazyEntity
 from lazyentity._inplace import SLOTS
 from lazyentity.search import decode_in_place, decoded_in_place
-from tests.adapters.uses import installed
 from tests.support.strategies.samples import PLAIN
 
 pydantic: Any = pytest.importorskip("pydantic")
 
 
-@pytest.fixture(autouse=True)
-def _adapted(only_new_objects: None) -> Iterator[None]:
-    """Each test collects garbage."""
-    with installed():
-        yield
+# Each test collects garbage.
+pytestmark = pytest.mark.usefixtures("only_new_objects", "adapted")
 
 
 def _slotted() -> type:
@@ -34,10 +30,6 @@ def _slotted() -> type:
         held: Any
 
     return Slotted
-
-
-def _with_dict() -> type:
-    return dataclasses.make_dataclass("WithDict", ["held"])
 
 
 def _ordinary() -> type:
@@ -50,21 +42,20 @@ def _ordinary() -> type:
     return Ordinary
 
 
-def _attrs() -> type:
-    made: type = pytest.importorskip("attrs").make_class("Attrs", ["held"], slots=True)
-    return made
+KINDS: dict[str, Callable[[], type]] = {
+    "slots": _slotted,
+    "dataclass": lambda: dataclasses.make_dataclass("WithDict", ["held"]),
+    "ordinary": _ordinary,
+    "attrs": lambda: pytest.importorskip("attrs").make_class("Attrs", ["held"], slots=True),
+    "struct": lambda: pytest.importorskip("msgspec").defstruct("Struct", [("held", Any)]),
+}
 
 
-def _struct() -> type:
-    made: type = pytest.importorskip("msgspec").defstruct("Struct", [("held", Any)])
-    return made
-
-
-@pytest.mark.parametrize("make", [_slotted, _with_dict, _ordinary, _attrs, _struct])
-def test_classes_that_were_looked_into(lazy_walk: Any, make: Callable[[], type]) -> None:
+@pytest.mark.parametrize("make", KINDS.values(), ids=KINDS.keys())
+def test_classes_that_were_looked_into(walk: Any, make: Callable[[], type]) -> None:
     kind = make()
     entity = LazyEntity.from_bytes(PLAIN)
-    assert lazy_walk([kind(entity)])
+    assert walk.decode([kind(entity)])
     assert entity._undecoded() == []
     gone = weakref.ref(kind)
     del kind
@@ -72,15 +63,7 @@ def test_classes_that_were_looked_into(lazy_walk: Any, make: Callable[[], type])
     assert gone() is None
 
 
-@pytest.fixture(params=["chosen", "pure"])
-def lazy_walk(request: pytest.FixtureRequest) -> Any:
-    from lazyentity import search
-    from lazyentity.pure.search import EntityFinder
-
-    return decode_in_place if request.param == "chosen" else search._finder_of(EntityFinder).decode
-
-
-def test_another_class_at_the_same_address(lazy_walk: Any) -> None:
+def test_another_class_at_the_same_address(walk: Any) -> None:
     """Facts about a class that has gone do not count for the next one."""
     addresses = set()
     for number in range(200):
@@ -90,7 +73,7 @@ def test_another_class_at_the_same_address(lazy_walk: Any) -> None:
         entity = LazyEntity.from_bytes(PLAIN)
         holder = made()
         setattr(holder, name, entity)
-        assert lazy_walk([holder])
+        assert walk.decode([holder])
         assert entity._undecoded() == []
         del made, holder
         gc.collect(0)
@@ -155,25 +138,36 @@ def test_classes_of_pydantic(make: Callable[[], type]) -> None:
     assert gone() is None
 
 
-def _iterators() -> dict[str, Iterator[Any]]:
-    return {
-        "generator": (number for number in (1, 2)),
-        "map": map(operator.neg, (1, 2)),
-        "zip": zip((1, 2), strict=True),
-        "chain": itertools.chain((1, 2)),
-        "list": iter([{}, {}]),
-    }
+CONTAINED: dict[str, Callable[[], Any]] = {
+    "list": lambda: iter([1, "a"]),
+    "tuple": lambda: iter((1, 2)),
+    "values": lambda: iter({"a": 1}.values()),
+    "items": lambda: iter({"a": 1}.items()),
+    "set": lambda: iter({1}),
+    "reversed": lambda: reversed([1, 2]),
+    "dicts": lambda: iter([{"a": 1}]),
+}
+"""Iterators of containers that hold no entity, which stay themselves on both backends."""
+
+ITERATORS: dict[str, Callable[[], Any]] = {
+    **CONTAINED,
+    "generator": lambda: (number for number in (1, 2)),
+    "map": lambda: map(operator.neg, (1, 2)),
+    "zip": lambda: zip((1, 2), strict=True),
+    "chain": lambda: itertools.chain((1, 2)),
+}
 
 
-@pytest.mark.skipif(not SLOTS, reason="the pure backend has to give pydantic another iterator")
-@pytest.mark.parametrize("name", _iterators())
+@pytest.mark.parametrize("name", ITERATORS if SLOTS else CONTAINED)
 def test_iterators_stay_themselves(name: str) -> None:
-    given = _iterators()[name]
+    given = ITERATORS[name]()
     assert decoded_in_place(given) is given
-    anything = pydantic.create_model("Anything", value=(Any, ...))
+    anything: Any = pydantic.create_model("Anything", value=(Any, ...))
     assert anything(value=given).value is given
     assert anything.model_validate({"value": given}).value is given
     assert pydantic.TypeAdapter(Any).validate_python(given) is given
+    validator = pydantic.PlainValidator(lambda _: given)
+    assert pydantic.TypeAdapter(Annotated[Any, validator]).validate_python(1) is given
     sequence = pydantic.create_model("Sequences", value=(Sequence[int], ...))
     acts: list[Callable[[], object]] = [
         lambda: sequence(value=given),
@@ -185,10 +179,21 @@ def test_iterators_stay_themselves(name: str) -> None:
         assert raised.value.errors()[0]["input"] is given
 
 
-def test_a_factory_keeps_its_iterator() -> None:
-    given = (number for number in (1, 2))
+@pytest.mark.parametrize("name", ["list", "generator"])
+def test_a_factory_keeps_its_iterator(name: str) -> None:
+    given = ITERATORS[name]()
     made = pydantic.create_model("Made", value=(Any, pydantic.Field(default_factory=lambda: given)))
-    assert (made().value is given) is SLOTS
+    assert (made().value is given) is (SLOTS or name in CONTAINED)
+
+
+@pytest.mark.parametrize(
+    "hold", [lambda e: iter([e]), lambda e: iter({"a": e}.items()), lambda e: iter([{"a": [e]}])]
+)
+def test_iterators_with_entities(hold: Callable[[Any], Any]) -> None:
+    entity = LazyEntity.from_bytes(PLAIN)
+    validator = pydantic.PlainValidator(lambda _: hold(entity))
+    list(pydantic.TypeAdapter(Annotated[Any, validator]).validate_python(1))
+    assert entity._undecoded() == []
 
 
 _KEPT: dict[str, LazyEntity] = {}

@@ -6,7 +6,7 @@ docs/adapters.rst lists these places as having no adapter. A new adapter takes i
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Annotated, Any
 from xml.etree import ElementTree
 
@@ -18,7 +18,6 @@ from google.protobuf.api_pb2 import Api
 
 from lazyentity import LazyEntity, materialize
 from lazyentity._inplace import SLOTS
-from tests.adapters.uses import installed
 from tests.support.strategies.samples import serialise
 
 RAW = serialise({"text": "words", "inner": {"deep": "value"}})
@@ -75,10 +74,6 @@ def _element(entity: Any) -> Any:
     return element.get("text")
 
 
-def _map(entity: Any) -> Any:
-    return pytest.importorskip("immutables").Map().update(entity)["text"]
-
-
 def _mutated(entity: Any) -> Any:
     with pytest.importorskip("immutables").Map().mutate() as made:
         made.update(entity)
@@ -91,13 +86,10 @@ def _attributes(entity: Any) -> Any:
     return made
 
 
-class Subclass(dict[str, Any]):
-    pass
-
-
 def _is_equal(entity: Any) -> str:
     # dict compares storage with storage. Python asks the right operand first only for a dict.
-    return "words" if Subclass({"text": "words", "inner": {"deep": "value"}}) == entity else ""
+    kind = type("Subclass", (dict,), {})
+    return "words" if kind({"text": "words", "inner": {"deep": "value"}}) == entity else ""
 
 
 def _shown(entity: Any) -> Any:
@@ -126,10 +118,6 @@ def _from_attributes(_: Any) -> Any:
     return made.value["text"]
 
 
-def _encoder() -> Any:
-    return pytest.importorskip("rapidjson").Encoder()
-
-
 # Each takes an entity and gives a property of it.
 LIMITS: dict[str, Callable[[Any], Any]] = {
     "method of dict": lambda e: dict.get(e, "text"),
@@ -139,14 +127,16 @@ LIMITS: dict[str, Callable[[Any], Any]] = {
     "rapidjson, method of an encoder": _own_encoder,
     "msgspec, property": _from_attributes,
     "etree": _element,
-    "immutables": _map,
+    "immutables": lambda e: pytest.importorskip("immutables").Map().update(e)["text"],
     "immutables, mutated": _mutated,
 }
 
 if not SLOTS:
     # The native backend has adapters for these.
     LIMITS |= {
-        "rapidjson, encoder": lambda e: json.loads(_encoder()(e))["text"],
+        "rapidjson, encoder": lambda e: json.loads(pytest.importorskip("rapidjson").Encoder()(e))[
+            "text"
+        ],
         "immutables, made": lambda e: pytest.importorskip("immutables").Map(e)["text"],
     }
 
@@ -163,10 +153,7 @@ NEVER_WRONG: dict[str, Callable[[Any], Any]] = {
 LOUD = (TypeError, pydantic_core.PydanticSerializationError)
 
 
-@pytest.fixture(autouse=True)
-def _adapted() -> Iterator[None]:
-    with installed():
-        yield
+pytestmark = pytest.mark.usefixtures("adapted")
 
 
 def _used(property_of: Callable[[Any], Any], entity: Any) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import inspect
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from typing import Annotated, Any
 
 import pydantic
@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter
 from lazyentity import LazyEntity
 from lazyentity._mode import is_eager
 from lazyentity.patches import adapters
-from tests.adapters.uses import TABULAR, installed
+from tests.adapters.uses import TABULAR
 from tests.entity.consumption import assert_consumed_alike
 from tests.support.forks import answer
 from tests.support.strategies.samples import PLAIN
@@ -26,11 +26,7 @@ ASSIGNED = ConfigDict(validate_assignment=True)
 AGAIN = ConfigDict(revalidate_instances="always")
 AGAIN_BELOW = ConfigDict(revalidate_instances="subclass-instances")
 
-
-@pytest.fixture(autouse=True)
-def _adapted() -> Iterator[None]:
-    with installed():
-        yield
+pytestmark = pytest.mark.usefixtures("adapted")
 
 
 @dataclasses.dataclass
@@ -71,34 +67,22 @@ def _listed(kind: Any) -> Any:
     return list[kind]
 
 
-def _of_another(kind: Any, *, listed: bool = False) -> Callable[[Any], Any]:
-    def use(entity: Any) -> Any:
-        inner = _model(BY_ATTRIBUTES, items=_listed(kind))
-        outer = _model(BY_ATTRIBUTES, inner=inner)
-        nested = _nested(entity)
-        if listed:
-            made = TypeAdapter(_listed(outer)).validate_python([nested], from_attributes=True)
-        else:
-            made = outer.model_validate(nested)
-        return _shown(made)
-
-    return use
+def _of_another(kind: Any, entity: Any, *, listed: bool = False) -> Any:
+    outer = _model(BY_ATTRIBUTES, inner=_model(BY_ATTRIBUTES, items=_listed(kind)))
+    if listed:
+        adapter = TypeAdapter(_listed(outer))
+        return _shown(adapter.validate_python([_nested(entity)], from_attributes=True))
+    return _shown(outer.model_validate(_nested(entity)))
 
 
-def _response(kind: Any) -> Callable[[Any], Any]:
-    def use(entity: Any) -> Any:
-        fastapi = pytest.importorskip("fastapi")
-        testing = pytest.importorskip("fastapi.testclient")
-        app = fastapi.FastAPI()
-
-        @app.get("/", response_model=_model(inner=_model(items=_listed(kind))))  # type: ignore[untyped-decorator]
-        def endpoint() -> Any:
-            return _nested(entity)
-
-        answered = testing.TestClient(app).get("/")
-        return answered.status_code, answered.json()
-
-    return use
+def _response(kind: Any, entity: Any) -> Any:
+    fastapi = pytest.importorskip("fastapi")
+    testing = pytest.importorskip("fastapi.testclient")
+    app = fastapi.FastAPI()
+    model = _model(inner=_model(items=_listed(kind)))
+    app.get("/", response_model=model)(lambda: _nested(entity))
+    answered = testing.TestClient(app).get("/")
+    return answered.status_code, answered.json()
 
 
 # Objects deeper than the search for entities goes, of which each model is made.
@@ -113,10 +97,7 @@ DEPTH = 6
 
 
 def _chain(entity: Any) -> Any:
-    held = entity
-    for _ in range(DEPTH):
-        held = Node(held)
-    return held
+    return functools.reduce(lambda held, _: Node(held), range(DEPTH), entity)
 
 
 CHAIN: Any = SHOWN
@@ -186,11 +167,11 @@ def _child(entity: Any) -> Any:
 
 
 USES: dict[str, Callable[[Any], Any]] = {
-    "a model of a model, unions": _of_another(SHOWN),
-    "a model of a model, classes": _of_another(Text),
-    "models of models": _of_another(SHOWN, listed=True),
-    "response model, unions": _response(SHOWN),
-    "response model, classes": _response(Text),
+    "a model of a model, unions": lambda e: _of_another(SHOWN, e),
+    "a model of a model, classes": lambda e: _of_another(Text, e),
+    "models of models": lambda e: _of_another(SHOWN, e, listed=True),
+    "response model, unions": lambda e: _response(SHOWN, e),
+    "response model, classes": lambda e: _response(Text, e),
     "deep, validated": lambda e: _shown(CHAIN.model_validate(_chain(e))),
     "deep, dataclass": lambda e: _shown(Dataclass(_chain(e))),
     "deep, assigned to a dataclass": lambda e: _assigned(Dataclass, e),
@@ -211,12 +192,6 @@ def test_same_result(lazy_type: type[LazyEntity], use: Callable[[Any], Any]) -> 
 
 
 # The rest of what is replaced does what it does in stock.
-
-
-def _both(use: Callable[[], Any]) -> tuple[Any, Any]:
-    adapted = use()
-    adapters.remove()
-    return adapted, use()
 
 
 def _own_assignment() -> Any:
@@ -303,8 +278,9 @@ def _coroutine() -> Any:
     ],
 )
 def test_as_without_adapters(use: Callable[[], Any]) -> None:
-    adapted, stock = _both(use)
-    assert adapted == stock
+    adapted = use()
+    adapters.remove()
+    assert use() == adapted
 
 
 Eagerly = Annotated[Any, pydantic.BeforeValidator(lambda _: is_eager())]

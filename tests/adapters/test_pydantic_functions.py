@@ -1,21 +1,28 @@
-"""Functions that pydantic-core calls, with lazy entities and, as the oracle, with stock ones."""
+"""Functions and objects of the application that pydantic-core meets; stock is the oracle."""
 
 from __future__ import annotations
 
 import copy
-import dataclasses
+import functools
+import inspect
 import json
 import pickle
 from collections.abc import Callable, Iterator
 from typing import Annotated, Any
 
 import pydantic
+import pydantic_core
 import pytest
+from pydantic_core import core_schema
 
 import lazyentity
-from lazyentity import LazyEntity, search
+from lazyentity import LazyEntity
+from lazyentity._inplace import SLOTS
 from lazyentity.patches import adapters
-from lazyentity.pure.search import EntityFinder
+from tests.adapters.test_decoding import Comparing
+from tests.adapters.uses_functions import what_c_code_sees
+from tests.adapters.uses_models import Full
+from tests.entity.consumption import describe
 from tests.support.snapshots import outcome
 from tests.support.stock import in_order_of, stock_entity
 from tests.support.strategies.samples import PLAIN
@@ -27,20 +34,6 @@ Make = Callable[[], Any]
 def _unpatched() -> Iterator[None]:
     yield
     lazyentity.unpatch()
-
-
-def _stock() -> Any:
-    return in_order_of(LazyEntity.from_bytes(PLAIN), stock_entity(PLAIN))
-
-
-def _both(use: Callable[[Make], Any]) -> tuple[Any, Any]:
-    """Return the outcome of ``use`` with stock entities, unpatched, and with lazy ones, patched."""
-    stock = outcome(use, _stock)
-    lazyentity.patch()
-    try:
-        return stock, outcome(use, lambda: LazyEntity.from_bytes(PLAIN))
-    finally:
-        lazyentity.unpatch()
 
 
 class Held(pydantic.BaseModel):
@@ -56,12 +49,7 @@ def _holding(make: Make) -> Any:
 
 
 def _raw(value: Any) -> Any:
-    """Return what C code sees of a value, with the names of the types."""
-    if isinstance(value, dict):
-        return {name: _raw(dict.__getitem__(value, name)) for name in dict.keys(value)}
-    if type(value) is list:
-        return list(map(_raw, value))
-    return type(value).__name__, repr(value)
+    return describe(what_c_code_sees(value))
 
 
 def _dumped(made: Any) -> Any:
@@ -69,19 +57,8 @@ def _dumped(made: Any) -> Any:
     return _raw(made.dump_python(1)), json.loads(made.dump_json(1))
 
 
-def _plain_serializer(make: Make) -> Any:
-    kind = Annotated[int, pydantic.PlainSerializer(lambda _: _holding(make))]
-    return _dumped(pydantic.TypeAdapter(kind))
-
-
-def _wrap_serializer(make: Make) -> Any:
-    kind = Annotated[int, pydantic.WrapSerializer(lambda _, __: _holding(make))]
-    return _dumped(pydantic.TypeAdapter(kind))
-
-
-def _handled_by_serializer(make: Make) -> Any:
-    kind = Annotated[Any, pydantic.WrapSerializer(lambda _, handler: handler(_holding(make)))]
-    return _dumped(pydantic.TypeAdapter(kind))
+def _serialized(kind: Any, make: Callable[[Make], Any]) -> Callable[[Make], Any]:
+    return lambda given: _dumped(pydantic.TypeAdapter(Annotated[kind, make(given)]))
 
 
 def _filling_serializer(make: Make) -> Any:
@@ -107,22 +84,6 @@ def _model_serializer(make: Make) -> Any:
     return _raw(Made().model_dump()), json.loads(Made().model_dump_json())
 
 
-@pytest.mark.parametrize(
-    "use",
-    [
-        _plain_serializer,
-        _wrap_serializer,
-        _handled_by_serializer,
-        _filling_serializer,
-        _model_serializer,
-    ],
-)
-def test_models_that_serializers_return(use: Callable[[Make], Any]) -> None:
-    """Entities in models inside models are decoded: pydantic-core serialises them."""
-    stock, lazy = _both(use)
-    assert lazy == stock
-
-
 HANDLING: dict[str, Callable[[Any, Any], Any]] = {
     "outer_location": lambda value, handler: handler(value, outer_location="x"),
     "position": lambda value, handler: handler(value, "x"),
@@ -135,30 +96,217 @@ HANDLING: dict[str, Callable[[Any, Any], Any]] = {
 }
 
 
-@pytest.mark.parametrize("handle", HANDLING.values(), ids=HANDLING)
-@pytest.mark.parametrize("value", ["3", "no number"])
-def test_keywords_of_handlers_of_validators(handle: Callable[[Any, Any], Any], value: str) -> None:
-    """A validator gets pydantic-core's own handler."""
-
-    def use(_: Make) -> Any:
-        validator = pydantic.WrapValidator(handle)
-        try:
-            return pydantic.TypeAdapter(Annotated[int, validator]).validate_python(value)
-        except pydantic.ValidationError as error:
-            return error.errors(include_url=False)
-
-    stock, lazy = _both(use)
-    assert lazy == stock
+def _validator_handles(handle: Any, value: str, _: Make) -> Any:
+    """Return what a validator makes of a value, which gets pydantic-core's own handler."""
+    validator = pydantic.WrapValidator(handle)
+    try:
+        return pydantic.TypeAdapter(Annotated[int, validator]).validate_python(value)
+    except pydantic.ValidationError as error:
+        return error.errors(include_url=False)
 
 
-@pytest.mark.parametrize("name", ["position", "index_key", "nothing", "unknown"])
-def test_keywords_of_handlers_of_serializers(name: str) -> None:
-    def use(_: Make) -> Any:
-        kind = Annotated[Any, pydantic.WrapSerializer(HANDLING[name])]
-        return pydantic.TypeAdapter(kind).dump_python([3])
+def _serializer_handles(handle: Any, _: Make) -> Any:
+    kind = Annotated[Any, pydantic.WrapSerializer(handle)]
+    return pydantic.TypeAdapter(kind).dump_python([3])
 
-    stock, lazy = _both(use)
-    assert lazy == stock
+
+def _unions(_: Make) -> Any:
+    """Return which members unions choose, and with which error they fail."""
+    wrapped = Annotated[int, pydantic.WrapValidator(lambda value, handler: handler(value))]
+    adapter = pydantic.TypeAdapter(list[wrapped | str | Annotated[float, "exact"]])
+    strict = pydantic.TypeAdapter(wrapped | list[wrapped])
+    with pytest.raises(pydantic.ValidationError) as error:
+        strict.validate_python(["x"])
+    return (
+        _raw(adapter.validate_python([1, "1", 1.0, 2.5, True])),
+        _raw(adapter.validate_json('[1, "1", 1.0, 2.5, true]')),
+        error.value.errors(include_url=False),
+        str(error.value),
+        strict.json_schema(),
+        strict.json_schema(mode="serialization"),
+    )
+
+
+def _assignments(make: Make) -> Any:
+    class Made(pydantic.BaseModel):
+        model_config = pydantic.ConfigDict(validate_assignment=True)
+        number: int = 1
+        inner: dict[str, Any] | None = None
+
+        @pydantic.model_validator(mode="wrap")
+        @classmethod
+        def _wrapped(cls, value: Any, handler: Any) -> Any:
+            return handler(value)
+
+        @pydantic.field_validator("number", mode="wrap")
+        @classmethod
+        def _number(cls, value: Any, handler: Any) -> Any:
+            return handler(value)
+
+    made: Any = Made()
+    made.number = "3"
+    made.inner = make()
+    return _raw(made.model_dump()), sorted(made.model_fields_set), Made.model_json_schema()
+
+
+class Unhashable(metaclass=Comparing):
+    pass
+
+
+def _no_hash(_: Make) -> Any:
+    value = Unhashable()
+    model: Any = pydantic.create_model("Made", x=(Any, ...))
+    adapter = pydantic.TypeAdapter(list[Any])
+    validator = pydantic.PlainValidator(lambda _: value)
+    return (
+        model(x=value).x is value,
+        adapter.validate_python([value])[0] is value,
+        pydantic.TypeAdapter(Annotated[Any, validator]).validate_python(1) is value,
+        type(model(x=value).model_dump()["x"]).__name__,
+    )
+
+
+def _own_signature(make: Make) -> Any:
+    def function(one: Any, two: Any) -> Any:
+        return one, two
+
+    function.__signature__ = inspect.Signature(  # type: ignore[attr-defined]  # as decorators do
+        [inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD) for name in ("a", "b")]
+    )
+    return pydantic.validate_call(function)([object, make()], 2)
+
+
+def _any_object(make: Make) -> Any:
+    @pydantic.validate_call
+    def function(rows: list[Any], number: int) -> Any:
+        return rows[1:], number
+
+    return function([object(), make()], 2)
+
+
+class _OwnCheck(type(pydantic.BaseModel)):  # type: ignore[misc]  # its metaclass
+    def __instancecheck__(cls, instance: Any) -> bool:
+        return type(instance) is cls
+
+
+class _Checked(pydantic.BaseModel, metaclass=_OwnCheck):
+    text: Any = None
+    integer: int | None = None
+
+
+def _own_check(make: Make) -> Any:
+    return _Checked.model_validate(make()).model_dump()
+
+
+def _own_check_inside(make: Make) -> Any:
+    return pydantic.TypeAdapter(list[_Checked]).validate_python([make()])[0].model_dump()
+
+
+class _Attributes(pydantic.BaseModel):
+    model_config = pydantic.ConfigDict(from_attributes=True)
+
+    held: dict[str, Any]
+    inner: Any = pydantic.Field(None, validation_alias=pydantic.AliasPath("path", "inner"))
+
+
+class _ByProperty:
+    def __init__(self, entity: Any) -> None:
+        self.kept = [entity]
+        self.__dict__["held"] = {}
+
+    @property
+    def held(self) -> Any:
+        return self.kept[0]
+
+
+class _ByMethod:
+    def __init__(self, entity: Any) -> None:
+        self.kept = [entity]
+
+    def __getattribute__(self, name: str) -> Any:
+        kept = super().__getattribute__("kept")
+        return kept[0] if name == "held" else super().__getattribute__(name)
+
+
+class _ByPath:
+    def __init__(self, entity: Any) -> None:
+        self.held: Any = {}
+        self.path = Held.model_construct(inner=entity)
+
+
+def _attributes(kind: Callable[[Any], Any], make: Make) -> Any:
+    return _Attributes.model_validate(kind(make())).model_dump()
+
+
+def _validator_of_fields(make: Make) -> Any:
+    fields = core_schema.model_fields_schema(
+        {"text": core_schema.model_field(core_schema.str_schema())}, from_attributes=True
+    )
+    validator = pydantic_core.SchemaValidator(fields)
+    return validator.validate_python(make()), validator.isinstance_python(make())
+
+
+def _instance_that_was_made(make: Make) -> Any:
+    validate: Any = Full.__pydantic_validator__.validate_python
+    return validate(make(), self_instance=Full.__new__(Full)).model_dump()
+
+
+_ANY: Any = pydantic.TypeAdapter(Any)
+_BOUND_BEFORE = _ANY.serializer.to_json, _ANY.serializer.to_python, _ANY.validator.isinstance_python
+
+
+def _bound_before(make: Make) -> Any:
+    to_json, to_python, is_instance = _BOUND_BEFORE
+    return json.loads(to_json([make()])), to_python([make()]), is_instance(make())
+
+
+_WRAPPED = pydantic.WrapSerializer
+CASES: dict[str, Callable[[Make], Any]] = {
+    # pydantic-core serialises models that such a function returns, with entities deep in them.
+    "plain serializer": _serialized(
+        int, lambda make: pydantic.PlainSerializer(lambda _: _holding(make))
+    ),
+    "wrap serializer": _serialized(int, lambda make: _WRAPPED(lambda _, __: _holding(make))),
+    "handled by a serializer": _serialized(
+        Any, lambda make: _WRAPPED(lambda _, handler: handler(_holding(make)))
+    ),
+    "filling serializer": _filling_serializer,
+    "model serializer": _model_serializer,
+    **{
+        f"validator's handler, {name}, {value}": functools.partial(_validator_handles, use, value)
+        for name, use in HANDLING.items()
+        for value in ("3", "no number")
+    },
+    **{
+        f"serializer's handler, {name}": functools.partial(_serializer_handles, HANDLING[name])
+        for name in ("position", "index_key", "nothing", "unknown")
+    },
+    "unions": _unions,
+    "assignments and defaults": _assignments,
+    "class without a hash": _no_hash,
+    "own signature": _own_signature,
+    "arguments that are no data": _any_object,
+    "own check": _own_check,
+    "own check inside": _own_check_inside,
+    # Wherever an object has its attributes from.
+    "attribute, property": functools.partial(_attributes, _ByProperty),
+    "attribute, method": functools.partial(_attributes, _ByMethod),
+    "attribute, path": functools.partial(_attributes, _ByPath),
+    # Validators that are called directly.
+    "validator of fields": _validator_of_fields,
+    "instance that was made": _instance_that_was_made,
+}
+if SLOTS:
+    # The pure backend replaces no bound methods.
+    CASES["bound before"] = _bound_before
+
+
+@pytest.mark.parametrize("use", CASES.values(), ids=CASES)
+def test_same_result(use: Callable[[Make], Any]) -> None:
+    """With stock entities, unpatched, and with lazy ones, patched."""
+    stock = outcome(use, lambda: in_order_of(LazyEntity.from_bytes(PLAIN), stock_entity(PLAIN)))
+    lazyentity.patch()
+    assert outcome(use, lambda: LazyEntity.from_bytes(PLAIN)) == stock
 
 
 def test_handlers_after_unpatching() -> None:
@@ -170,54 +318,6 @@ def test_handlers_after_unpatching() -> None:
     adapters.remove()
     assert adapter.dump_python(1) != patched
     assert adapter.dump_python(1) == pydantic.TypeAdapter(kind).dump_python(1)
-
-
-def test_handled_values_in_unions() -> None:
-    """A union chooses the same member, and fails with the same error."""
-
-    def use(make: Make) -> Any:
-        wrapped = Annotated[int, pydantic.WrapValidator(lambda value, handler: handler(value))]
-        adapter = pydantic.TypeAdapter(list[wrapped | str | Annotated[float, "exact"]])
-        strict = pydantic.TypeAdapter(wrapped | list[wrapped])
-        with pytest.raises(pydantic.ValidationError) as error:
-            strict.validate_python(["x"])
-        return (
-            _raw(adapter.validate_python([1, "1", 1.0, 2.5, True])),
-            _raw(adapter.validate_json('[1, "1", 1.0, 2.5, true]')),
-            error.value.errors(include_url=False),
-            str(error.value),
-            strict.json_schema(),
-            strict.json_schema(mode="serialization"),
-        )
-
-    stock, lazy = _both(use)
-    assert lazy == stock
-
-
-def test_assignments_and_defaults_through_handlers() -> None:
-    def use(make: Make) -> Any:
-        class Made(pydantic.BaseModel):
-            model_config = pydantic.ConfigDict(validate_assignment=True)
-            number: int = 1
-            inner: dict[str, Any] | None = None
-
-            @pydantic.model_validator(mode="wrap")
-            @classmethod
-            def _wrapped(cls, value: Any, handler: Any) -> Any:
-                return handler(value)
-
-            @pydantic.field_validator("number", mode="wrap")
-            @classmethod
-            def _number(cls, value: Any, handler: Any) -> Any:
-                return handler(value)
-
-        made: Any = Made()
-        made.number = "3"
-        made.inner = make()
-        return _raw(made.model_dump()), sorted(made.model_fields_set), Made.model_json_schema()
-
-    stock, lazy = _both(use)
-    assert lazy == stock
 
 
 def _deepest(adapter: Any) -> int:
@@ -273,102 +373,20 @@ _passed_on.__module__ = __name__
 _Wrapped = Annotated[int, pydantic.WrapValidator(_passed_on)]
 
 
-ITERATORS: dict[str, Callable[[], Any]] = {
-    "list": lambda: iter([1, "a"]),
-    "tuple": lambda: iter((1, 2)),
-    "values": lambda: iter({"a": 1}.values()),
-    "items": lambda: iter({"a": 1}.items()),
-    "set": lambda: iter({1}),
-    "reversed": lambda: reversed([1, 2]),
-    "dicts": lambda: iter([{"a": 1}]),
-}
+class _Service:
+    def __init__(self) -> None:
+        self.rows = [LazyEntity.from_bytes(PLAIN)]
+
+    @pydantic.validate_call
+    def add(self, number: int) -> int:
+        return number
 
 
-@pytest.mark.parametrize("make", ITERATORS.values(), ids=ITERATORS)
-def test_iterators_without_entities(make: Callable[[], Any]) -> None:
-    """An iterator of a container that holds no entity stays the object that it was."""
+def test_a_missing_argument_leaves_the_unread_ones_alone() -> None:
+    """Its error has all other arguments, of which pydantic reads none."""
     lazyentity.patch()
-    made = make()
-    validator = pydantic.PlainValidator(lambda _: made)
-    assert pydantic.TypeAdapter(Annotated[Any, validator]).validate_python(1) is made
-    field = pydantic.Field(default_factory=lambda: made)
-    model: Any = pydantic.create_model("Made", it=(Any, field))
-    assert model().it is made
-    assert pydantic.TypeAdapter(Any).validate_python(made) is made
-
-
-@pytest.mark.parametrize(
-    "hold",
-    [lambda e: iter([e]), lambda e: iter({"a": e}.items()), lambda e: iter([{"a": [e]}])],
-)
-def test_iterators_with_entities(hold: Callable[[Any], Any]) -> None:
-    lazyentity.patch()
-    entity = LazyEntity.from_bytes(PLAIN)
-    validator = pydantic.PlainValidator(lambda _: hold(entity))
-    list(pydantic.TypeAdapter(Annotated[Any, validator]).validate_python(1))
-    assert entity._undecoded() == []
-
-
-def test_iterators_of_an_entity() -> None:
-    """Its storage may hold sentinels, which are no values."""
-    entity = LazyEntity.from_bytes(PLAIN)
-    values = list(search.decoded_in_place(iter(entity.values())))
-    assert _raw(values) == _raw(list(_stock().values()))
-
-
-class Comparing(type):
-    """Makes classes that have no hash."""
-
-    def __eq__(cls, other: object) -> bool:
-        return cls is other
-
-
-class Unhashable(metaclass=Comparing):
-    def __init__(self, held: Any = None) -> None:
-        self.held = held
-
-
-class UnhashableDict(dict[str, Any], metaclass=Comparing):
-    pass
-
-
-WALKS = {"chosen": search._chosen, "pure": search._finder_of(EntityFinder)}
-
-
-@pytest.mark.parametrize("walk", WALKS.values(), ids=WALKS)
-@pytest.mark.parametrize("kind", [Unhashable, lambda held: UnhashableDict(held=held)])
-def test_classes_without_a_hash(walk: Any, kind: Callable[[Any], Any]) -> None:
-    """Entities in their instances are found as in others."""
-    assert not walk.is_plain(kind(1))
-    assert not walk.is_plain({"a": kind(1)})
-    assert not walk.decode([kind(1)])
-    for wrap in (lambda held: held, lambda held: [1, held], lambda held: {"a": (held,)}):
-        entity = LazyEntity.from_bytes(PLAIN)
-        assert walk.decode(wrap(kind(entity)))
-        assert entity._undecoded() == []
-
-
-@pytest.mark.parametrize("walk", WALKS.values(), ids=WALKS)
-def test_records_without_a_hash(walk: Any) -> None:
-    kind = dataclasses.make_dataclass("Kind", ["held"], namespace={})
-    made = Comparing("Made", (kind,), {})
-    entity = LazyEntity.from_bytes(PLAIN)
-    assert walk.decode([made(entity)], True)
-    assert entity._undecoded() == []
-
-
-def test_values_whose_class_has_no_hash() -> None:
-    def use(_: Make) -> Any:
-        value = Unhashable()
-        model: Any = pydantic.create_model("Made", x=(Any, ...))
-        adapter = pydantic.TypeAdapter(list[Any])
-        validator = pydantic.PlainValidator(lambda _: value)
-        return (
-            model(x=value).x is value,
-            adapter.validate_python([value])[0] is value,
-            pydantic.TypeAdapter(Annotated[Any, validator]).validate_python(1) is value,
-            type(model(x=value).model_dump()["x"]).__name__,
-        )
-
-    stock, lazy = _both(use)
-    assert lazy == stock
+    for _ in range(6):
+        service: Any = _Service()
+    with pytest.raises(pydantic.ValidationError):
+        service.add()
+    assert service.rows[0]._undecoded()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -11,7 +10,6 @@ from typing import Any
 import pytest
 
 from lazyentity import LazyEntity
-from lazyentity._inplace import SLOTS
 from lazyentity.patches.adapters.libraries import LIBRARIES
 from tests.adapters import (
     uses_encoders,
@@ -19,7 +17,6 @@ from tests.adapters import (
     uses_hooks,
     uses_models,
     uses_others,
-    uses_rust,
     uses_tables,
 )
 from tests.adapters.uses import Uses, installed
@@ -28,7 +25,6 @@ from tests.entity.consumption import assert_consumed_alike
 ALL: tuple[Uses, ...] = (
     *uses_encoders.USES,
     *uses_hooks.USES,
-    *uses_rust.USES,
     *uses_models.USES,
     *uses_functions.USES,
     *uses_tables.USES,
@@ -37,30 +33,16 @@ ALL: tuple[Uses, ...] = (
 
 def _cases(libraries: tuple[Uses, ...]) -> Iterator[Any]:
     for each in libraries:
-        is_there = importlib.util.find_spec(each.requires.partition(".")[0]) is not None
-        limits = () if SLOTS else NEED_SLOTS.get(str(each.distribution), ())
-        for name, use in each.uses.items():
-            if name in limits:
-                continue
-            yield pytest.param(
-                each,
-                use,
-                id=f"{each.distribution}: {name}",
-                marks=() if is_there else pytest.mark.skip(f"{each.requires} is not installed"),
-            )
+        absent = pytest.mark.skip(f"{each.requires()} is not installed")
+        marks = () if each.is_installed() else absent
+        for name, use in each.possible().items():
+            yield pytest.param(each, use, id=f"{each.distribution}: {name}", marks=marks)
 
 
 @pytest.fixture(scope="module", autouse=True)
 def _adapted() -> Iterator[None]:
     with installed():
         yield
-
-
-NEED_SLOTS = {
-    "immutables": ("Map",),
-    "python-rapidjson": ("Encoder", "Encoder subclass"),
-}
-"""Uses of classes that the pure backend cannot adapt: test_limits has them there."""
 
 
 @pytest.mark.filterwarnings("ignore")

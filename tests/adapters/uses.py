@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import importlib.util
 import warnings
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
+from lazyentity._inplace import SLOTS
 from lazyentity.patches import adapters
 from tests.support.strategies.samples import PLAIN, serialise
 
@@ -23,6 +25,19 @@ TABULAR = serialise(
     }
 )
 """Without a list of different types, which no column takes."""
+
+_NEED_SLOTS = {"immutables": ("Map",), "python-rapidjson": ("Encoder", "Encoder subclass")}
+"""Uses of classes that the pure backend cannot adapt: test_limits has them there."""
+
+
+class _Libraries:
+    """Has each library, which need not be installed on every version of Python, as an attribute."""
+
+    def __getattr__(self, name: str) -> Any:
+        return importlib.import_module(name)
+
+
+lib: Any = _Libraries()
 
 
 @contextlib.contextmanager
@@ -41,17 +56,25 @@ class Uses(NamedTuple):
 
     Attributes:
         distribution: the name that it is installed by, as in the list of adapters.
-        requires: the module that has to be installed.
         uses: by name. Each takes an entity and returns what the library made of it.
+        module: the module that has to be installed, if its name is not the distribution's.
         raw: the serialised entity that they are given.
     """
 
     distribution: str | None
-    requires: str
     uses: dict[str, Callable[[Any], Any]]
+    module: str = ""
     raw: bytes = PLAIN
 
+    def requires(self) -> str:
+        """Return the module that has to be installed."""
+        return self.module or str(self.distribution).replace("-", "_")
 
-def module(name: str) -> Any:
-    """Import a module, which need not be installed on every version of Python."""
-    return importlib.import_module(name)
+    def is_installed(self) -> bool:
+        """Say whether the library is installed."""
+        return importlib.util.find_spec(self.requires().partition(".")[0]) is not None
+
+    def possible(self) -> dict[str, Callable[[Any], Any]]:
+        """Return the uses that the backend can adapt."""
+        limits = () if SLOTS else _NEED_SLOTS.get(str(self.distribution), ())
+        return {name: use for name, use in self.uses.items() if name not in limits}

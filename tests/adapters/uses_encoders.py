@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-import importlib
 import io
 import json
 import xml.etree.ElementTree as ET
 from collections import OrderedDict
 from typing import Any, NamedTuple
 
-from tests.adapters.uses import TEXTS, Uses, module
+from tests.adapters.uses import TEXTS, Uses, lib
 
 OTHER = object()
 """An object that no encoder knows."""
@@ -39,13 +38,13 @@ def _cyclic(entity: Any) -> list[Any]:
 
 def _written(library: str, entity: Any, **options: Any) -> Any:
     buffer = io.StringIO()
-    module(library).dump([entity], buffer, **options)
+    getattr(lib, library).dump([entity], buffer, **options)
     return json.loads(buffer.getvalue())
 
 
 def _json(library: str, function: str = "dumps") -> dict[str, Any]:
     def dumps(value: Any, **options: Any) -> Any:
-        return json.loads(getattr(module(library), function)(value, **options))
+        return json.loads(getattr(getattr(lib, library), function)(value, **options))
 
     return {
         "entity": dumps,
@@ -56,7 +55,7 @@ def _json(library: str, function: str = "dumps") -> dict[str, Any]:
         "default str": lambda e: dumps(e, default=str),
         "refused": lambda e: dumps([e, OTHER]),
         "in a dict subclass": lambda e: dumps(OrderedDict(e=e)),
-        "nothing": lambda _: getattr(module(library), function)(),
+        "nothing": lambda _: getattr(getattr(lib, library), function)(),
     }
 
 
@@ -91,20 +90,20 @@ def _etree_subclass(entity: Any) -> Any:
 
 
 def _bson(value: Any, **options: Any) -> Any:
-    bson = module("bson")
+    bson = lib.bson
     return bson.decode(bson.encode(value, **options))
 
 
 def _bson_fallback(entity: Any) -> Any:
-    options = importlib.import_module("bson.codec_options")
+    options = lib.bson.codec_options
     registry = options.TypeRegistry(fallback_encoder=_unknown)
     codec = options.CodecOptions(type_registry=registry)
     return _bson({"e": entity, "o": OTHER}, codec_options=codec)
 
 
 def _mongo_message(entity: Any) -> Any:
-    message = importlib.import_module("pymongo.message")
-    codec = importlib.import_module("bson.codec_options").DEFAULT_CODEC_OPTIONS
+    message = lib.pymongo.message
+    codec = lib.bson.codec_options.DEFAULT_CODEC_OPTIONS
     command = OrderedDict(insert="c", documents=[entity])
     _, raw, size, _ = message._op_msg(0, command, "db", None, codec)
     command = OrderedDict(insert="c")
@@ -112,49 +111,49 @@ def _mongo_message(entity: Any) -> Any:
 
 
 def _cbor(value: Any, **options: Any) -> Any:
-    library = module("cbor2")
+    library = lib.cbor2
     return library.loads(library.dumps(value, **options))
 
 
 def _cbor_encoder(entity: Any) -> bytes:
     buffer = io.BytesIO()
-    module("cbor2").CBOREncoder(buffer).encode([entity])
+    lib.cbor2.CBOREncoder(buffer).encode([entity])
     return buffer.getvalue()
 
 
 def _ormsgpack(value: Any, **options: Any) -> Any:
-    library = module("ormsgpack")
+    library = lib.ormsgpack
     return library.unpackb(library.packb(value, **options))
 
 
 def _orjson_option(name: str, value: Any, **options: Any) -> Any:
-    orjson = module("orjson")
+    orjson = lib.orjson
     return json.loads(orjson.dumps(value, option=getattr(orjson, name), **options))
 
 
 def _msgspec_encoder(kind: str, value: Any, **options: Any) -> Any:
-    library = getattr(module("msgspec"), kind)
+    library = getattr(lib.msgspec, kind)
     return library.decode(library.Encoder(**options).encode(value))
 
 
 def _msgspec_into(entity: Any) -> bytes:
     buffer = bytearray()
-    module("msgspec").json.Encoder().encode_into([entity], buffer)
+    lib.msgspec.json.Encoder().encode_into([entity], buffer)
     return bytes(buffer)
 
 
 def _msgspec_struct(entity: Any) -> Any:
-    msgspec = module("msgspec")
+    msgspec = lib.msgspec
     struct = msgspec.defstruct("Held", ["held", "others"])
     return msgspec.json.decode(msgspec.json.encode(struct(entity, [entity])))
 
 
 def _msgspec_converted(kind: Any, entity: Any, **options: Any) -> Any:
-    return module("msgspec").convert(entity, kind, **options)
+    return lib.msgspec.convert(entity, kind, **options)
 
 
 def _msgspec_typed(entity: Any) -> Any:
-    msgspec = module("msgspec")
+    msgspec = lib.msgspec
     struct = msgspec.defstruct("Some", [("text", str), ("number", int), ("inner", dict[str, str])])
     return msgspec.to_builtins(msgspec.convert(entity, struct))
 
@@ -162,37 +161,35 @@ def _msgspec_typed(entity: Any) -> Any:
 USES = (
     Uses(
         "orjson",
-        "orjson",
         {
             **_json("orjson"),
-            "default by position": lambda e: module("orjson").dumps([e, OTHER], _unknown),
+            "default by position": lambda e: lib.orjson.dumps([e, OTHER], _unknown),
             "sorted": lambda e: _orjson_option("OPT_SORT_KEYS", e),
             "passed through": lambda e: _orjson_option("OPT_PASSTHROUGH_SUBCLASS", e, default=dict),
             "subclass refused": lambda e: _orjson_option("OPT_PASSTHROUGH_SUBCLASS", e),
-            "dataclass": lambda e: module("orjson").dumps(Holder(e, [e])),
-            "cycle": lambda e: module("orjson").dumps(_cyclic(e)),
+            "dataclass": lambda e: lib.orjson.dumps(Holder(e, [e])),
+            "cycle": lambda e: lib.orjson.dumps(_cyclic(e)),
         },
     ),
     Uses(
         "msgspec",
-        "msgspec",
         {
-            "json": lambda e: json.loads(module("msgspec").json.encode([e])),
-            "json hook": lambda e: module("msgspec").json.encode([e, OTHER], enc_hook=_unknown),
-            "msgpack": lambda e: module("msgspec").msgpack.encode([e]),
+            "json": lambda e: json.loads(lib.msgspec.json.encode([e])),
+            "json hook": lambda e: lib.msgspec.json.encode([e, OTHER], enc_hook=_unknown),
+            "msgpack": lambda e: lib.msgspec.msgpack.encode([e]),
             "json.Encoder": lambda e: _msgspec_encoder("json", e),
             "json.Encoder hook": lambda e: _msgspec_encoder("json", e, enc_hook=_unknown),
             "json.Encoder refused": lambda e: _msgspec_encoder("json", [e, OTHER]),
             "json.Encoder sorted": lambda e: _msgspec_encoder("json", e, order="sorted"),
-            "json.Encoder lines": lambda e: module("msgspec").json.Encoder().encode_lines([e, e]),
+            "json.Encoder lines": lambda e: lib.msgspec.json.Encoder().encode_lines([e, e]),
             "json.Encoder into": _msgspec_into,
             "msgpack.Encoder": lambda e: _msgspec_encoder("msgpack", {"e": (e,)}),
             "Encoder is one": lambda _: isinstance(
-                module("msgspec").json.Encoder(), module("msgspec").json.Encoder
+                lib.msgspec.json.Encoder(), lib.msgspec.json.Encoder
             ),
             "struct": _msgspec_struct,
-            "to_builtins": lambda e: module("msgspec").to_builtins([e]),
-            "to_builtins hook": lambda e: module("msgspec").to_builtins(e, enc_hook=_unknown),
+            "to_builtins": lambda e: lib.msgspec.to_builtins([e]),
+            "to_builtins hook": lambda e: lib.msgspec.to_builtins(e, enc_hook=_unknown),
             "convert to dict": lambda e: _msgspec_converted(dict, e),
             "convert to dict of Any": lambda e: _msgspec_converted(dict[str, Any], e),
             "convert to Any": lambda e: _msgspec_converted(Any, e),
@@ -201,23 +198,22 @@ USES = (
             "convert strictly": lambda e: _msgspec_converted(dict[str, str], e),
         },
     ),
-    Uses("ujson", "ujson", {**_json("ujson"), "dump": lambda e: _written("ujson", e)}),
+    Uses("ujson", {**_json("ujson"), "dump": lambda e: _written("ujson", e)}),
     Uses(
         "python-rapidjson",
-        "rapidjson",
         {
             **_json("rapidjson"),
             "dump": lambda e: _written("rapidjson", e),
             "dump default": lambda e: _written("rapidjson", e, default=_unknown),
-            "iterator": lambda e: module("rapidjson").dumps({"e": iter([e["inner"], e, e])}),
-            "Encoder": lambda e: json.loads(module("rapidjson").Encoder()(e)),
+            "iterator": lambda e: lib.rapidjson.dumps({"e": iter([e["inner"], e, e])}),
+            "Encoder": lambda e: json.loads(lib.rapidjson.Encoder()(e)),
             "Encoder subclass": lambda e: json.loads(
-                type("Own", (module("rapidjson").Encoder,), {"default": _unknown})()([e])
+                type("Own", (lib.rapidjson.Encoder,), {"default": _unknown})()([e])
             ),
         },
+        module="rapidjson",
     ),
     Uses(
-        "ormsgpack",
         "ormsgpack",
         {
             "entity": _ormsgpack,
@@ -228,7 +224,6 @@ USES = (
     ),
     Uses(
         "cbor2",
-        "cbor2",
         {
             "entity": _cbor,
             "list": lambda e: _cbor([e, {"e": e}]),
@@ -238,19 +233,18 @@ USES = (
     ),
     Uses(
         "pymongo",
-        "bson",
         {
             "entity": _bson,
             "nested": lambda e: _bson({"e": [e]}),
             "refused": lambda e: _bson({"e": [e], "o": OTHER}),
             "fallback": _bson_fallback,
-            "BSON": lambda e: bytes(module("bson").BSON.encode(e)),
+            "BSON": lambda e: bytes(lib.bson.BSON.encode(e)),
             "message": _mongo_message,
         },
+        module="bson",
     ),
     Uses(
         None,
-        "xml.etree.ElementTree",
         {
             "Element": lambda e: ET.tostring(ET.Element("root", e)),
             "Element attrib": lambda e: ET.tostring(ET.Element("root", attrib=e)),
@@ -259,6 +253,7 @@ USES = (
             "attrib": _etree_assigned,
             "subclass": _etree_subclass,
         },
+        module="xml.etree.ElementTree",
         raw=TEXTS,
     ),
 )

@@ -253,7 +253,6 @@ def _core(entity: Any) -> Any:
 USES = (
     Uses(
         "pydantic",
-        "pydantic",
         {
             **{
                 f"{name} validator, {kind}": functools.partial(_validating, KINDS[kind], validator)

@@ -11,7 +11,7 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from tests.adapters.uses import Uses, module
+from tests.adapters.uses import Uses, lib
 from tests.adapters.uses_encoders import Holder
 
 
@@ -52,20 +52,6 @@ def _hook(of: Callable[[Any], Any], entity: Any) -> Callable[[Any], Any]:
     return hook
 
 
-def _hooked(name: str, use: Callable[[Any], Any]) -> dict[str, Callable[[Any], Any]]:
-    """Return the uses of a function that takes a hook and calls the library with ``UNKNOWN``."""
-    return {
-        f"{name}, {result}": lambda e, of=of: use(_hook(of, e)) for result, of in RESULTS.items()
-    } | {
-        f"{name}, twice": lambda e: use(
-            lambda v: [_Again(), now(e)] if type(v) is Unknown else [now(e)]
-        ),
-        f"{name}, raised": lambda _: use(_refused),
-        f"{name}, no function": lambda _: use("no function"),  # refused
-        f"{name}, None": lambda _: use(None),  # as without one
-    }
-
-
 class _Again:
     """Another unknown object, which the hook returns for the first one."""
 
@@ -80,13 +66,15 @@ def _refused(_: Any) -> Any:
 
 
 def _json(library: str, function: str = "dumps") -> Callable[[Any], Any]:
-    return lambda hook: json.loads(getattr(module(library), function)([UNKNOWN], default=hook))
+    return lambda hook: json.loads(
+        getattr(getattr(lib, library), function)([UNKNOWN], default=hook)
+    )
 
 
 def _written(library: str, stream: Callable[[], Any]) -> Callable[[Any], Any]:
     def dump(hook: Any) -> Any:
         buffer = stream()
-        module(library).dump([UNKNOWN], buffer, default=hook)
+        getattr(lib, library).dump([UNKNOWN], buffer, default=hook)
         return json.loads(buffer.getvalue())
 
     return dump
@@ -94,12 +82,12 @@ def _written(library: str, stream: Callable[[], Any]) -> Callable[[Any], Any]:
 
 def _msgspec(kind: str, **options: Any) -> Callable[[Any], Any]:
     library = f"msgspec.{kind}"
-    return lambda hook: module(library).encode({"u": UNKNOWN}, enc_hook=hook, **options)
+    return lambda hook: getattr(lib, library).encode({"u": UNKNOWN}, enc_hook=hook, **options)
 
 
 def _msgspec_encoder(kind: str, method: str, **options: Any) -> Callable[[Any], Any]:
     def encode(hook: Any) -> Any:
-        encoder = module(f"msgspec.{kind}").Encoder(enc_hook=hook, **options)
+        encoder = importlib.import_module(f"msgspec.{kind}").Encoder(enc_hook=hook, **options)
         assert encoder.enc_hook is hook
         if method != "encode_into":
             return getattr(encoder, method)([UNKNOWN])
@@ -123,7 +111,7 @@ def _cbor(method: str) -> Callable[[Any], Any]:
             else:
                 getattr(encoder, method)(made)
 
-        library = module("cbor2")
+        library = lib.cbor2
         return library.loads(library.dumps([UNKNOWN], default=default if callable(hook) else hook))
 
     return dumps
@@ -132,139 +120,123 @@ def _cbor(method: str) -> Callable[[Any], Any]:
 def _cbor_encoder(hook: Any) -> bytes:
     buffer = io.BytesIO()
     default = (lambda encoder, value: encoder.encode(hook(value))) if callable(hook) else hook
-    module("cbor2").CBOREncoder(buffer, default=default).encode([UNKNOWN])
+    lib.cbor2.CBOREncoder(buffer, default=default).encode([UNKNOWN])
     return buffer.getvalue()
 
 
 def _bson_fallback(hook: Any) -> Any:
-    codec = importlib.import_module("bson.codec_options")
+    codec = lib.bson.codec_options
     registry = codec.TypeRegistry(fallback_encoder=hook)
     options = codec.CodecOptions(type_registry=registry)
-    encoded = module("bson").encode({"u": UNKNOWN}, codec_options=options)
+    encoded = lib.bson.encode({"u": UNKNOWN}, codec_options=options)
     assert registry.fallback_encoder is hook
-    return module("bson").decode(encoded)
+    return lib.bson.decode(encoded)
 
 
 def _bson_codec(hook: Any) -> Any:
-    codec = importlib.import_module("bson.codec_options")
+    codec = lib.bson.codec_options
 
     methods = {"python_type": Unknown, "transform_python": lambda _, value: hook(value)}
     encoder = type("Encoder", (codec.TypeEncoder,), methods)()
     options = codec.CodecOptions(type_registry=codec.TypeRegistry([encoder]))
-    message = importlib.import_module("pymongo.message")
+    message = lib.pymongo.message
     command = {"insert": "c", "u": UNKNOWN}
     _, raw, _, _ = message._op_msg(0, command, "db", None, options)
-    return module("bson").decode(module("bson").encode({"u": UNKNOWN}, False, options)), raw[16:]
+    return lib.bson.decode(lib.bson.encode({"u": UNKNOWN}, False, options)), raw[16:]
 
 
 def _pandas(hook: Any) -> Any:
-    frame = module("pandas").DataFrame({"u": [UNKNOWN]})
+    frame = lib.pandas.DataFrame({"u": [UNKNOWN]})
     return json.loads(frame.to_json(default_handler=hook))
 
 
 def _model(**values: Any) -> Any:
     fields: Any = dict.fromkeys(values, (Any, ...))
-    return module("pydantic").create_model("Made", **fields)(**values)
+    return lib.pydantic.create_model("Made", **fields)(**values)
 
 
 def _adapter() -> Any:
-    return module("pydantic").TypeAdapter(Any)
+    return lib.pydantic.TypeAdapter(Any)
 
 
+HOOKED: dict[str, dict[str, Callable[[Any], Any]]] = {
+    "orjson": {
+        "default": _json("orjson"),
+        "by position": lambda hook: lib.orjson.dumps([UNKNOWN], hook),
+    },
+    "ujson": {
+        "default": _json("ujson"),
+        "encode": _json("ujson", "encode"),
+        "dump": _written("ujson", io.StringIO),
+    },
+    "python-rapidjson": {"default": _json("rapidjson"), "dump": _written("rapidjson", io.BytesIO)},
+    "ormsgpack": {
+        "default": lambda hook: lib.ormsgpack.packb([UNKNOWN], default=hook),
+        "by position": lambda hook: lib.ormsgpack.packb([UNKNOWN], hook),
+    },
+    "msgspec": {
+        "json": _msgspec("json", order="sorted"),
+        "msgpack": _msgspec("msgpack"),
+        "json.Encoder": _msgspec_encoder("json", "encode"),
+        "json.Encoder lines": _msgspec_encoder("json", "encode_lines"),
+        "json.Encoder into": _msgspec_encoder("json", "encode_into", order="sorted"),
+        "msgpack.Encoder": _msgspec_encoder("msgpack", "encode", order="sorted"),
+        "msgpack.Encoder into": _msgspec_encoder("msgpack", "encode_into"),
+        "to_builtins": lambda hook: lib.msgspec.to_builtins([UNKNOWN], enc_hook=hook),
+        "yaml": _msgspec("yaml"),
+    },
+    "cbor2": {
+        "encode": _cbor("encode"),
+        "encode_to_bytes": _cbor("encode_to_bytes"),
+        "encode_map": _cbor("encode_map"),
+        "Encoder": _cbor_encoder,
+    },
+    "pymongo": {"fallback": _bson_fallback, "codec": _bson_codec},
+    "pandas": {"default_handler": _pandas},
+    "pydantic": {
+        "to_json": lambda hook: lib.pydantic_core.to_json([UNKNOWN], fallback=hook),
+        "to_jsonable_python": lambda hook: lib.pydantic_core.to_jsonable_python(
+            [UNKNOWN], fallback=hook
+        ),
+        "model_dump": lambda hook: _model(u=UNKNOWN).model_dump(mode="json", fallback=hook),
+        "model_dump_json": lambda hook: _model(u=UNKNOWN).model_dump_json(fallback=hook),
+        "dump_python": lambda hook: _adapter().dump_python([UNKNOWN], mode="json", fallback=hook),
+        "dump_json": lambda hook: _adapter().dump_json([UNKNOWN], fallback=hook),
+    },
+}
+"""By library and name: each takes a hook and calls the library with ``UNKNOWN``."""
+
+
+def _hooked(name: str, use: Callable[[Any], Any]) -> dict[str, Callable[[Any], Any]]:
+    return {
+        f"{name}, {result}": lambda e, of=of: use(_hook(of, e)) for result, of in RESULTS.items()
+    } | {
+        f"{name}, twice": lambda e: use(
+            lambda v: [_Again(), now(e)] if type(v) is Unknown else [now(e)]
+        ),
+        f"{name}, raised": lambda _: use(_refused),
+        f"{name}, no function": lambda _: use("no function"),  # refused
+        f"{name}, None": lambda _: use(None),  # as without one
+    }
+
+
+def _dataclass(entity: Any) -> Any:
+    return lib.orjson.dumps([UNKNOWN], default=lambda _: Holder(now(entity), [now(entity)]))
+
+
+_MODULES = {"python-rapidjson": "rapidjson", "pymongo": "bson"}
 USES = (
-    Uses(
-        "orjson",
-        "orjson",
-        {
-            **_hooked("default", _json("orjson")),
-            **_hooked("by position", lambda hook: module("orjson").dumps([UNKNOWN], hook)),
-            "default, dataclass": lambda e: module("orjson").dumps(
-                [UNKNOWN], default=lambda _: Holder(now(e), [now(e)])
-            ),
-        },
+    *(
+        Uses(
+            library,
+            {
+                name: use
+                for hook, taking in hooked.items()
+                for name, use in _hooked(hook, taking).items()
+            },
+            module=_MODULES.get(library, ""),
+        )
+        for library, hooked in HOOKED.items()
     ),
-    Uses(
-        "ujson",
-        "ujson",
-        {
-            **_hooked("default", _json("ujson")),
-            **_hooked("encode", _json("ujson", "encode")),
-            **_hooked("dump", _written("ujson", io.StringIO)),
-        },
-    ),
-    Uses(
-        "python-rapidjson",
-        "rapidjson",
-        {
-            **_hooked("default", _json("rapidjson")),
-            **_hooked("dump", _written("rapidjson", io.BytesIO)),
-        },
-    ),
-    Uses(
-        "ormsgpack",
-        "ormsgpack",
-        {
-            **_hooked("default", lambda hook: module("ormsgpack").packb([UNKNOWN], default=hook)),
-            **_hooked("by position", lambda hook: module("ormsgpack").packb([UNKNOWN], hook)),
-        },
-    ),
-    Uses(
-        "msgspec",
-        "msgspec",
-        {
-            **_hooked("json", _msgspec("json", order="sorted")),
-            **_hooked("msgpack", _msgspec("msgpack")),
-            **_hooked("json.Encoder", _msgspec_encoder("json", "encode")),
-            **_hooked("json.Encoder lines", _msgspec_encoder("json", "encode_lines")),
-            **_hooked("json.Encoder into", _msgspec_encoder("json", "encode_into", order="sorted")),
-            **_hooked("msgpack.Encoder", _msgspec_encoder("msgpack", "encode", order="sorted")),
-            **_hooked("msgpack.Encoder into", _msgspec_encoder("msgpack", "encode_into")),
-            **_hooked(
-                "to_builtins",
-                lambda hook: module("msgspec").to_builtins([UNKNOWN], enc_hook=hook),
-            ),
-            **_hooked("yaml", _msgspec("yaml")),
-        },
-    ),
-    Uses(
-        "cbor2",
-        "cbor2",
-        {
-            **_hooked("encode", _cbor("encode")),
-            **_hooked("encode_to_bytes", _cbor("encode_to_bytes")),
-            **_hooked("encode_map", _cbor("encode_map")),
-            **_hooked("Encoder", _cbor_encoder),
-        },
-    ),
-    Uses(
-        "pymongo",
-        "bson",
-        {**_hooked("fallback", _bson_fallback), **_hooked("codec", _bson_codec)},
-    ),
-    Uses("pandas", "pandas", _hooked("default_handler", _pandas)),
-    Uses(
-        "pydantic",
-        "pydantic",
-        {
-            **_hooked(
-                "to_json", lambda hook: module("pydantic_core").to_json([UNKNOWN], fallback=hook)
-            ),
-            **_hooked(
-                "to_jsonable_python",
-                lambda hook: module("pydantic_core").to_jsonable_python([UNKNOWN], fallback=hook),
-            ),
-            **_hooked(
-                "model_dump",
-                lambda hook: _model(u=UNKNOWN).model_dump(mode="json", fallback=hook),
-            ),
-            **_hooked(
-                "model_dump_json", lambda hook: _model(u=UNKNOWN).model_dump_json(fallback=hook)
-            ),
-            **_hooked(
-                "dump_python",
-                lambda hook: _adapter().dump_python([UNKNOWN], mode="json", fallback=hook),
-            ),
-            **_hooked("dump_json", lambda hook: _adapter().dump_json([UNKNOWN], fallback=hook)),
-        },
-    ),
+    Uses("orjson", {"default, dataclass": _dataclass}),
 )

@@ -10,7 +10,11 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from tests.adapters.uses import Uses, module
+import pydantic
+import pydantic_core
+from pydantic import TypeAdapter
+
+from tests.adapters.uses import Uses, lib
 from tests.adapters.uses_hooks import now
 
 
@@ -72,126 +76,86 @@ def _taken(value: Any) -> Any:
     return [_taken(item) for item in value] if type(value) is list else value
 
 
-def _validated(value: Any) -> Any:
-    adapter = module("pydantic").TypeAdapter(_deep(Iterable[dict[str, Any]]))
-    return _taken(adapter.validate_python(value))
-
-
-def _deep(kind: Any) -> Any:
-    return dict[str, dict[str, dict[str, list[int | kind]]]]
-
-
 def _listed(kind: Any) -> Any:
     return list[kind]
 
 
-def _attributes(value: Any) -> Any:
-    pydantic = module("pydantic")
-    model = pydantic.create_model(
-        "Model", __config__={"from_attributes": True}, held=(Iterable[dict[str, Any]], ...)
-    )
-    return _taken(vars(model.model_validate(_Iterable(value)))["held"])
+DICTS: Any = Iterable[dict[str, Any]]
+DEEP: Any = dict[str, dict[str, dict[str, list[int | DICTS]]]]
 
 
-def _constructed(value: Any) -> Any:
-    model = module("pydantic").create_model("Model", held=(Iterable[dict[str, Any]], ...))
-    return _taken(vars(model(held=value))["held"])
+def _holding(kind: Any, **config: Any) -> Any:
+    return pydantic.create_model("Model", __config__=config or None, held=(kind, ...))
 
 
 def _called(value: Any) -> Any:
-    pydantic = module("pydantic")
-
-    @pydantic.validate_call  # type: ignore[untyped-decorator]  # the module is any
-    def call(held: _deep(Iterable[dict[str, Any]])) -> Any:  # type: ignore[valid-type]  # made here
+    @pydantic.validate_call
+    def call(held: DEEP) -> Any:
         return _taken(held)
 
     return call(value)
 
 
 def _dataclass(value: Any) -> Any:
-    pydantic = module("pydantic")
-    kind = pydantic.dataclasses.dataclass(
-        dataclasses.make_dataclass("Held", [("held", Iterable[dict[str, Any]])])
-    )
-    return _taken(kind(value).held)
+    kind: Any = dataclasses.make_dataclass("Held", [("held", DICTS)])
+    return _taken(pydantic.dataclasses.dataclass(kind)(value).held)
 
 
-def _dumped(value: Any) -> Any:
-    model = module("pydantic").create_model("Model", held=(Any, ...))
-    return _taken(model(held=value).model_dump())
+def _validated(value: Any) -> Any:
+    return _taken(TypeAdapter(DEEP).validate_python(value))
+
+
+def _attributes(value: Any) -> Any:
+    made = _holding(DICTS, from_attributes=True).model_validate(_Iterable(value))
+    return _taken(vars(made)["held"])
 
 
 def _dumped_within(value: Any) -> Any:
-    pydantic = module("pydantic")
-    inner = pydantic.create_model("Inner", held=(Any, ...))
+    inner = _holding(Any)
     model = pydantic.create_model("Model", inner=(_listed(inner), ...))
     return _taken(model(inner=[inner(held=value)]).model_dump())
 
 
-def _dumped_by_adapter(value: Any) -> Any:
-    return _taken(module("pydantic").TypeAdapter(Any).dump_python(value))
-
-
 def _listed_models(value: Any) -> Any:
-    pydantic = module("pydantic")
-    model = pydantic.create_model("Model", held=(Any, ...))
-    return _taken(pydantic.TypeAdapter(_listed(model)).dump_python([model(held=value)]))
-
-
-def _core(function: str) -> Callable[[Any], Any]:
-    def dump(value: Any) -> Any:
-        model = module("pydantic").create_model("Model", held=(Any, ...))
-        return getattr(module("pydantic_core"), function)([model(held=value)])
-
-    return dump
-
-
-def _rapidjson(value: Any) -> Any:
-    return json.loads(module("rapidjson").dumps(value))
+    model = _holding(Any)
+    return _taken(TypeAdapter(_listed(model)).dump_python([model(held=value)]))
 
 
 def _rapidjson_dump(value: Any) -> Any:
     stream = io.BytesIO()
-    module("rapidjson").dump(value, stream)
+    lib.rapidjson.dump(value, stream)
     return json.loads(stream.getvalue())
 
+
+PYDANTIC = {
+    "validate_python": _around(_validated, "in dicts"),
+    "from_attributes": _around(_attributes, "itself"),
+    "a model": _around(lambda v: _taken(vars(_holding(DICTS)(held=v))["held"]), "itself"),
+    "validate_call": _around(_called, "in dicts"),
+    "a dataclass": _around(_dataclass, "itself"),
+    "model_dump": _around(
+        lambda v: _taken(_holding(Any)(held=v).model_dump()), "itself", "in dicts", "in a deque"
+    ),
+    "model_dump of models": _around(_dumped_within, "itself"),
+    "dump_python": _around(lambda v: _taken(TypeAdapter(Any).dump_python(v))),
+    "dump_python of models": _around(_listed_models, "itself"),
+    "to_json": _around(lambda v: pydantic_core.to_json([_holding(Any)(held=v)])),
+    "to_jsonable_python": _around(
+        lambda v: pydantic_core.to_jsonable_python([_holding(Any)(held=v)])
+    ),
+}
 
 USES = (
     Uses(
         "python-rapidjson",
-        "rapidjson",
-        _around(_rapidjson)
+        _around(lambda v: json.loads(lib.rapidjson.dumps(v)))
         | {f"dump, {name}": use for name, use in _around(_rapidjson_dump, "in dicts").items()},
+        module="rapidjson",
     ),
     Uses(
         "pydantic",
-        "pydantic",
-        {
-            f"{name}, {inner}": use
-            for name, uses in {
-                "validate_python": _around(_validated, "in dicts"),
-                "from_attributes": _around(_attributes, "itself"),
-                "a model": _around(_constructed, "itself"),
-                "validate_call": _around(_called, "in dicts"),
-                "a dataclass": _around(_dataclass, "itself"),
-                "model_dump": _around(_dumped, "itself", "in dicts", "in a deque"),
-                "model_dump of models": _around(_dumped_within, "itself"),
-                "dump_python": _around(_dumped_by_adapter),
-                "dump_python of models": _around(_listed_models, "itself"),
-                "to_json": _around(_core("to_json")),
-                "to_jsonable_python": _around(_core("to_jsonable_python")),
-            }.items()
-            for inner, use in uses.items()
-        },
+        {f"{name}, {inner}": use for name, uses in PYDANTIC.items() for inner, use in uses.items()},
     ),
-    Uses(
-        "polars",
-        "polars",
-        _around(lambda value: module("polars").Series(value).to_list(), "itself"),
-    ),
-    Uses(
-        "pyarrow",
-        "pyarrow",
-        _around(lambda value: module("pyarrow").array(value).to_pylist(), "itself"),
-    ),
+    Uses("polars", _around(lambda v: lib.polars.Series(v).to_list(), "itself")),
+    Uses("pyarrow", _around(lambda v: lib.pyarrow.array(v).to_pylist(), "itself")),
 )

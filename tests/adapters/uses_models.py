@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import functools
+import importlib
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Annotated, Any
@@ -14,7 +15,7 @@ import pydantic_core
 from google.cloud.datastore import Entity
 from pydantic import BaseModel, ConfigDict, TypeAdapter, field_validator
 
-from tests.adapters.uses import Uses, module
+from tests.adapters.uses import Uses, lib
 
 
 class Inner(BaseModel):
@@ -280,7 +281,7 @@ PYDANTIC: dict[str, Callable[[Any], Any]] = {
 
 
 def _sqlmodel(entity: Any, method: str) -> Any:
-    sqlmodel = module("sqlmodel")
+    sqlmodel = lib.sqlmodel
     namespace = {"__annotations__": {"text": str, "inner": Public | dict[str, Any]}}
     model: Any = type("Row", (sqlmodel.SQLModel,), {**namespace, "__module__": __name__})
     if method == "constructor":
@@ -291,14 +292,14 @@ def _sqlmodel(entity: Any, method: str) -> Any:
 
 
 def _sqlmodel_dump(entity: Any) -> Any:
-    sqlmodel = module("sqlmodel")
+    sqlmodel = lib.sqlmodel
     namespace = {"__annotations__": {"held": Any}, "__module__": __name__}
     model = type("Held", (sqlmodel.SQLModel,), namespace)(held=[entity])
     return model.model_dump(), model.model_dump_json()
 
 
 def _mashumaro(entity: Any) -> Any:
-    mixins = module("mashumaro.mixins.orjson")
+    mixins = importlib.import_module("mashumaro.mixins.orjson")
     made = dataclasses.make_dataclass(
         "Held", [("held", Any)], bases=(mixins.DataClassORJSONMixin,), namespace={}
     )
@@ -306,16 +307,15 @@ def _mashumaro(entity: Any) -> Any:
 
 
 def _mashumaro_from(entity: Any) -> Any:
-    base = module("mashumaro").DataClassDictMixin
+    base = lib.mashumaro.DataClassDictMixin
     fields = [("text", str), ("number", int), ("inner", dict[str, str])]
     made: Any = dataclasses.make_dataclass("Some", fields, bases=(base,))
     return dataclasses.asdict(made.from_dict(entity))
 
 
 USES = (
-    Uses("pydantic", "pydantic", PYDANTIC),
+    Uses("pydantic", PYDANTIC),
     Uses(
-        "sqlmodel",
         "sqlmodel",
         {
             "model_validate": lambda e: _sqlmodel(e, "model_validate"),
@@ -324,5 +324,5 @@ USES = (
             "dump": _sqlmodel_dump,
         },
     ),
-    Uses("mashumaro", "mashumaro", {"to_json": _mashumaro, "from_dict": _mashumaro_from}),
+    Uses("mashumaro", {"to_json": _mashumaro, "from_dict": _mashumaro_from}),
 )

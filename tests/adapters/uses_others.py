@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import csv
+import importlib
 import io
 import json
 import pickle
@@ -11,7 +12,7 @@ import string
 from collections import ChainMap, Counter, OrderedDict, UserDict
 from typing import Any
 
-from tests.adapters.uses import Uses, module
+from tests.adapters.uses import Uses, lib
 
 
 def _sorted(pairs: Any) -> list[str]:
@@ -25,14 +26,14 @@ def _csv(entity: Any) -> str:
 
 
 def _flask(entity: Any) -> Any:
-    flask = module("flask")
+    flask = lib.flask
     app = flask.Flask("app")
     with app.app_context():
         return flask.jsonify(entity).get_json(), flask.jsonify([entity]).get_json()
 
 
 def _inserted(entity: Any) -> Any:
-    sa = module("sqlalchemy")
+    sa = lib.sqlalchemy
     table = sa.Table(
         "rows", sa.MetaData(), sa.Column("text", sa.String), sa.Column("number", sa.Integer)
     )
@@ -46,14 +47,14 @@ def _inserted(entity: Any) -> Any:
 
 
 def _marshmallow(entity: Any) -> Any:
-    ma = module("marshmallow")
+    ma = lib.marshmallow
     inner = ma.Schema.from_dict({"deep": ma.fields.Str()})
     schema = ma.Schema.from_dict({"text": ma.fields.Str(), "inner": ma.fields.Nested(inner)})
     return schema().dump(entity), schema(unknown="exclude").load(entity)
 
 
 def _avro(entity: Any) -> bytes:
-    fastavro = module("fastavro")
+    fastavro = lib.fastavro
     fields = [{"name": "text", "type": "string"}, {"name": "number", "type": "long"}]
     buffer = io.BytesIO()
     schema = fastavro.parse_schema({"type": "record", "name": "Row", "fields": fields})
@@ -62,45 +63,43 @@ def _avro(entity: Any) -> bytes:
 
 
 def _yaml(entity: Any) -> Any:
-    yaml = module("yaml")
+    yaml = lib.yaml
     return yaml.safe_load(yaml.dump(dict(entity.items()) | {"inner": dict(entity["inner"])}))
 
 
 def _ruamel(entity: Any) -> Any:
     buffer = io.StringIO()
-    module("ruamel.yaml").YAML(typ="safe", pure=True).dump(dict(entity), buffer)
+    importlib.import_module("ruamel.yaml").YAML(typ="safe", pure=True).dump(dict(entity), buffer)
     return buffer.getvalue()
 
 
 def _cattrs(entity: Any) -> str:
-    made = module("attr").make_class("Made", {"text": module("attr").ib(type=str)})
-    return str(module("cattrs").structure(entity, made))
+    made = lib.attr.make_class("Made", {"text": lib.attr.ib(type=str)})
+    return str(lib.cattrs.structure(entity, made))
 
 
 def _dacite(entity: Any) -> str:
-    made = module("dataclasses").make_dataclass("Made", [("text", str), ("inner", dict)])
-    return str(module("dacite").from_dict(made, entity))
+    made = lib.dataclasses.make_dataclass("Made", [("text", str), ("inner", dict)])
+    return str(lib.dacite.from_dict(made, entity))
 
 
 def _httpx(entity: Any) -> Any:
-    request = module("httpx").Request(
-        "POST", "http://h/", json=entity, params={"q": entity["text"]}
-    )
+    request = lib.httpx.Request("POST", "http://h/", json=entity, params={"q": entity["text"]})
     return str(request.url), json.loads(request.content)
 
 
 def _requests(entity: Any) -> Any:
-    request = module("requests").Request("POST", "http://h/", json=entity, params=entity).prepare()
+    request = lib.requests.Request("POST", "http://h/", json=entity, params=entity).prepare()
     return json.loads(request.body)
 
 
 def _django(entity: Any) -> str:
-    encoder = module("django.core.serializers.json").DjangoJSONEncoder
+    encoder = importlib.import_module("django.core.serializers.json").DjangoJSONEncoder
     return json.dumps(entity, cls=encoder)
 
 
 def _graph(entity: Any) -> Any:
-    graph = module("networkx").Graph()
+    graph = lib.networkx.Graph()
     graph.add_node(1, **entity)
     graph.add_nodes_from([(2, entity)])
     return _sorted(graph.nodes[1].items()), _sorted(graph.nodes[2].items())
@@ -109,7 +108,6 @@ def _graph(entity: Any) -> Any:
 USES = (
     Uses(
         None,
-        "json",
         {
             "json": json.dumps,
             "json indented": lambda e: json.dumps([e], indent=1),
@@ -125,109 +123,75 @@ USES = (
             "OrderedDict": OrderedDict,
             "UserDict": lambda e: dict(UserDict(e)),
         },
+        module="json",
     ),
-    Uses("simplejson", "simplejson", {"dumps": lambda e: module("simplejson").dumps(e)}),
-    Uses("PyYAML", "yaml", {"dump": _yaml}),
-    Uses("ruamel.yaml", "ruamel.yaml", {"dump": _ruamel}),
+    Uses("simplejson", {"dumps": lambda e: lib.simplejson.dumps(e)}),
+    Uses("PyYAML", {"dump": _yaml}, module="yaml"),
+    Uses("ruamel.yaml", {"dump": _ruamel}),
     Uses(
         "jinja2",
-        "jinja2",
         {
-            "render": lambda e: module("jinja2").Template("{{ text }} {{ inner.deep }}").render(e),
-            "tojson": lambda e: module("jinja2").Template("{{ e|tojson }}").render(e=e),
-            "items": lambda e: module("jinja2").Template("{{ e|dictsort }}").render(e=dict(e)),
+            "render": lambda e: lib.jinja2.Template("{{ text }} {{ inner.deep }}").render(e),
+            "tojson": lambda e: lib.jinja2.Template("{{ e|tojson }}").render(e=e),
+            "items": lambda e: lib.jinja2.Template("{{ e|dictsort }}").render(e=dict(e)),
         },
     ),
-    Uses("cattrs", "cattrs", {"structure": _cattrs}),
-    Uses("marshmallow", "marshmallow", {"load, dump": _marshmallow}),
-    Uses("dacite", "dacite", {"from_dict": _dacite}),
-    Uses("msgpack", "msgpack", {"packb": lambda e: module("msgpack").packb([e])}),
+    Uses("cattrs", {"structure": _cattrs}),
+    Uses("marshmallow", {"load, dump": _marshmallow}),
+    Uses("dacite", {"from_dict": _dacite}),
+    Uses("msgpack", {"packb": lambda e: lib.msgpack.packb([e])}),
     Uses(
-        "tomli-w",
-        "tomli_w",
-        {"dumps": lambda e: module("tomli_w").dumps({"e": {"t": e["text"], "i": e["inner"]}})},
+        "tomli-w", {"dumps": lambda e: lib.tomli_w.dumps({"e": {"t": e["text"], "i": e["inner"]}})}
     ),
+    Uses("tomlkit", {"dumps": lambda e: lib.tomlkit.dumps({"inner": e["inner"]})}),
+    Uses("deepdiff", {"equal": lambda e: dict(lib.deepdiff.DeepDiff([e], [e]))}),
     Uses(
-        "tomlkit",
-        "tomlkit",
-        {"dumps": lambda e: module("tomlkit").dumps({"inner": e["inner"]})},
-    ),
-    Uses("deepdiff", "deepdiff", {"equal": lambda e: dict(module("deepdiff").DeepDiff([e], [e]))}),
-    Uses(
-        "jsonschema",
         "jsonschema",
         {
-            "valid": lambda e: module("jsonschema").validate(
+            "valid": lambda e: lib.jsonschema.validate(
                 e,
                 {
                     "type": "object",
                     "required": ["text"],
                     "properties": {"text": {"type": "string"}},
                 },
-            ),
+            )
         },
     ),
-    Uses("httpx", "httpx", {"json": _httpx}),
-    Uses("requests", "requests", {"json": _requests}),
-    Uses("flask", "flask", {"jsonify": _flask}),
-    Uses("django", "django", {"encoder": _django}),
-    Uses("sqlalchemy", "sqlalchemy", {"insert": _inserted}),
-    Uses("python-box", "box", {"Box": lambda e: module("box").Box(e).to_dict()}),
-    Uses("munch", "munch", {"munchify": lambda e: _sorted(module("munch").munchify(e).items())}),
-    Uses("addict", "addict", {"Dict": lambda e: _sorted(module("addict").Dict(e).items())}),
-    Uses("glom", "glom", {"path": lambda e: module("glom").glom(e, "inner.deep")}),
-    Uses("toolz", "toolz", {"merge": lambda e: module("toolz").merge(e, {"x": 1})}),
-    Uses("cytoolz", "cytoolz", {"valmap": lambda e: module("cytoolz").valmap(str, e)}),
-    Uses("networkx", "networkx", {"attributes": _graph}),
-    Uses("jmespath", "jmespath", {"search": lambda e: module("jmespath").search("inner.deep", e)}),
-    Uses(
-        "frozendict",
-        "frozendict",
-        {"frozendict": lambda e: _sorted(module("frozendict").frozendict(e).items())},
-    ),
-    Uses(
-        "multidict",
-        "multidict",
-        {"MultiDict": lambda e: _sorted(module("multidict").MultiDict(e).items())},
-    ),
-    Uses(
-        "pyrsistent",
-        "pyrsistent",
-        {"pmap": lambda e: _sorted(module("pyrsistent").pmap(e).items())},
-    ),
+    Uses("httpx", {"json": _httpx}),
+    Uses("requests", {"json": _requests}),
+    Uses("flask", {"jsonify": _flask}),
+    Uses("django", {"encoder": _django}),
+    Uses("sqlalchemy", {"insert": _inserted}),
+    Uses("python-box", {"Box": lambda e: lib.box.Box(e).to_dict()}, module="box"),
+    Uses("munch", {"munchify": lambda e: _sorted(lib.munch.munchify(e).items())}),
+    Uses("addict", {"Dict": lambda e: _sorted(lib.addict.Dict(e).items())}),
+    Uses("glom", {"path": lambda e: lib.glom.glom(e, "inner.deep")}),
+    Uses("toolz", {"merge": lambda e: lib.toolz.merge(e, {"x": 1})}),
+    Uses("cytoolz", {"valmap": lambda e: lib.cytoolz.valmap(str, e)}),
+    Uses("networkx", {"attributes": _graph}),
+    Uses("jmespath", {"search": lambda e: lib.jmespath.search("inner.deep", e)}),
+    Uses("frozendict", {"frozendict": lambda e: _sorted(lib.frozendict.frozendict(e).items())}),
+    Uses("multidict", {"MultiDict": lambda e: _sorted(lib.multidict.MultiDict(e).items())}),
+    Uses("pyrsistent", {"pmap": lambda e: _sorted(lib.pyrsistent.pmap(e).items())}),
     Uses(
         "sortedcontainers",
-        "sortedcontainers",
-        {"SortedDict": lambda e: list(module("sortedcontainers").SortedDict(e).items())},
+        {"SortedDict": lambda e: list(lib.sortedcontainers.SortedDict(e).items())},
     ),
     Uses(
         "boltons",
-        "boltons",
-        {"remap": lambda e: _sorted(module("boltons.iterutils").remap(e).items())},
+        {"remap": lambda e: _sorted(importlib.import_module("boltons.iterutils").remap(e).items())},
     ),
+    Uses("cloudpickle", {"dumps": lambda e: pickle.loads(lib.cloudpickle.dumps(e))}),
+    Uses("dill", {"dumps": lambda e: lib.dill.loads(lib.dill.dumps(e))}),
+    Uses("jsonpickle", {"encode": lambda e: lib.jsonpickle.encode(e, unpicklable=False)}),
+    Uses("fastavro", {"writer": _avro}),
+    Uses("xmltodict", {"unparse": lambda e: lib.xmltodict.unparse({"e": {"inner": e["inner"]}})}),
     Uses(
-        "cloudpickle",
-        "cloudpickle",
-        {"dumps": lambda e: pickle.loads(module("cloudpickle").dumps(e))},
-    ),
-    Uses("dill", "dill", {"dumps": lambda e: module("dill").loads(module("dill").dumps(e))}),
-    Uses(
-        "jsonpickle",
-        "jsonpickle",
-        {"encode": lambda e: module("jsonpickle").encode(e, unpicklable=False)},
-    ),
-    Uses("fastavro", "fastavro", {"writer": _avro}),
-    Uses(
-        "xmltodict",
-        "xmltodict",
-        {"unparse": lambda e: module("xmltodict").unparse({"e": {"inner": e["inner"]}})},
-    ),
-    Uses(
-        "cachetools",
         "cachetools",
         {
             "update": lambda e: (lambda c: (c.update(e), _sorted(c.items())))(
-                module("cachetools").LRUCache(50)
+                lib.cachetools.LRUCache(50)
             )
         },
     ),
