@@ -107,12 +107,6 @@ class TestDisabled:
         assert finished.stdout == '{"stock": true, "patched": []}\n'
         assert "LAZYENTITY_DISABLE" in finished.stderr
 
-    def test_strict_does_not_overrule_it(self) -> None:
-        state = ask(
-            "import lazyentity; lazyentity.patch(strict=True); say()", LAZYENTITY_DISABLE="1"
-        )
-        assert state == {"stock": True, "patched": []}
-
     @pytest.mark.parametrize("value", ["0", "false", "False", "no", "off", "", " 0 "])
     def test_values_that_mean_no(self, value: str) -> None:
         finished = run("-c", f"{_STATE}\nimport lazyentity.auto\nsay()", LAZYENTITY_DISABLE=value)

@@ -29,14 +29,20 @@ class _Records(logging.Handler):
         self.texts: list[str] = []
         self._monkeypatch = monkeypatch
 
-    def unconfigure(self) -> None:
-        """Make logging as it is in a program that has not configured it.
+    def patch(self, *names: ClientName) -> None:
+        """Patch as a program that has not configured logging.
 
         To be called in the test: pytest adds its own handlers after set-up.
         """
         self._monkeypatch.setattr(logging.getLogger(), "handlers", [])
         logging.getLogger().setLevel(logging.WARNING)
         _LOGGER.setLevel(logging.NOTSET)
+        lazyentity.patch(*names)
+
+    def configure(self) -> None:
+        """Configure logging."""
+        logging.getLogger().addHandler(self)
+        logging.getLogger().setLevel(logging.INFO)
 
     def emit(self, record: logging.LogRecord) -> None:
         self.texts.append(f"{record.levelname} {record.getMessage()}")
@@ -57,12 +63,8 @@ def records(monkeypatch: pytest.MonkeyPatch) -> _Records:
     return _Records(monkeypatch)
 
 
-def _configure(records: _Records) -> None:
-    logging.getLogger().addHandler(records)
-    logging.getLogger().setLevel(logging.INFO)
-
-
-def _client() -> datastore.Client:
+@pytest.fixture
+def client() -> datastore.Client:
     client = datastore.Client(project="p", credentials=AnonymousCredentials())
     api = mock.Mock()
     api.lookup.return_value = datastore_pb2.LookupResponse()
@@ -74,12 +76,12 @@ def _read(client: datastore.Client) -> None:
     assert client.get(client.key("K", 1)) is None
 
 
-def test_with_the_first_call_after_logging_was_configured(records: _Records) -> None:
-    records.unconfigure()
-    lazyentity.patch()
-    client = _client()
+def test_with_the_first_call_after_logging_was_configured(
+    records: _Records, client: datastore.Client
+) -> None:
+    records.patch()
     _read(client)
-    _configure(records)
+    records.configure()
     assert records.texts == []
     _read(client)
     (text,) = records.texts
@@ -92,50 +94,47 @@ def test_with_the_first_call_after_logging_was_configured(records: _Records) -> 
 
 
 def test_at_once_where_logging_is_configured(records: _Records) -> None:
-    records.unconfigure()
-    _configure(records)
+    records.patch()
+    lazyentity.unpatch()
+    records.configure()
     lazyentity.patch()
     assert len(records.texts) == 1
 
 
-def test_a_level_without_a_handler_is_not_configured(records: _Records) -> None:
+def test_a_level_without_a_handler_is_not_configured(
+    records: _Records, client: datastore.Client
+) -> None:
     """The line would be lost."""
-    records.unconfigure()
+    records.patch()
+    lazyentity.unpatch()
     _LOGGER.setLevel(logging.INFO)
     lazyentity.patch()
-    client = _client()
     _read(client)
     logging.getLogger().addHandler(records)
     _read(client)
     assert len(records.texts) == 1
 
 
-def test_once_among_threads(records: _Records) -> None:
-    records.unconfigure()
-    lazyentity.patch()
-    client = _client()
-    _configure(records)
+def test_once_among_threads(records: _Records, client: datastore.Client) -> None:
+    records.patch()
+    records.configure()
     with switching_often():
         together(8, lambda _: _read(client))
     assert len(records.texts) == 1
 
 
-def test_not_after_unpatch(records: _Records) -> None:
-    records.unconfigure()
-    lazyentity.patch()
-    client = _client()
+def test_not_after_unpatch(records: _Records, client: datastore.Client) -> None:
+    records.patch()
     lazyentity.unpatch()
-    _configure(records)
+    records.configure()
     _read(client)
     assert records.texts == []
 
 
-def test_a_failure_of_the_line_fails_no_call(records: _Records) -> None:
+def test_a_failure_of_the_line_fails_no_call(records: _Records, client: datastore.Client) -> None:
     """What describes must not take the place of what it describes."""
-    records.unconfigure()
-    lazyentity.patch()
-    client = _client()
-    _configure(records)
+    records.patch()
+    records.configure()
     with mock.patch("lazyentity.patches.expected_backend", side_effect=ImportError("no backend")):
         _read(client)
     _read(client)
@@ -186,11 +185,10 @@ def test_with_a_call_of_any_client(records: _Records, name: ClientName) -> None:
     """Whether the call succeeds or not."""
     if name not in INSTALLED:
         pytest.skip(f"{name} is not installed")
-    records.unconfigure()
     # The import patches.
     importlib.import_module(CLIENTS[name].waits_for_import)
-    lazyentity.patch(name)
-    _configure(records)
+    records.patch(name)
+    records.configure()
     assert records.texts == []
     with pytest.raises(Exception):  # noqa: B017, PT011  # whatever it is: there is no server
         _CALLS[name]()

@@ -55,7 +55,6 @@ def folder(tmp_path: Path) -> Path:
     """Two installed clients, the second of which calls the first."""
     _install(tmp_path, "toy", "def read():\n    return 'stock'\n")
     _install(tmp_path, "tall", "import toyclient\ndef read():\n    return toyclient.read()\n")
-    (tmp_path / "early.py").write_text("from toyclient import read\n")
     return tmp_path
 
 
@@ -75,34 +74,6 @@ def ask(folder: Path, body: str) -> Any:
     """Run ``body`` in a fresh interpreter; return what it passed to ``say()``, and the state."""
     path = os.pathsep.join([str(folder), os.environ.get("PYTHONPATH", "")])
     return answer("-c", _PROGRAM + body, PYTHONPATH=path)
-
-
-@pytest.mark.parametrize("names", ["'toy'", ""])
-def test_is_patched_when_it_is_imported(folder: Path, names: str) -> None:
-    """By its name or with all others, not before the application imports it, and unpatched."""
-    state = ask(
-        folder,
-        f"""
-toy()
-lazyentity.patch({names})
-early = "toyclient" in sys.modules, "toy" in lazyentity.patched()
-import toyclient
-read = [toyclient.read()]
-lazyentity.unpatch("toy")
-read.append(toyclient.read())
-gone = "toy" in lazyentity.patched()
-lazyentity.patch({names})
-read.append(toyclient.read())
-lazyentity.unpatch()
-say(early=early, gone=gone, read=[*read, toyclient.read()])
-""",
-    )
-    assert state == {
-        "early": [False, True],
-        "gone": False,
-        "read": ["lazy stock", "stock", "lazy stock", "stock"],
-        "patched": [],
-    }
 
 
 def test_is_imported_when_that_is_strict(folder: Path) -> None:
@@ -201,21 +172,6 @@ say(read=read, warned=caught(lambda: lazyentity.patch("third")))
     (warned,) = state["warned"]
     assert "toy-client 1.3 cannot be patched" in warned
     assert state["patched"] == ["tall"]
-
-
-def test_modules_that_were_too_early_are_named(folder: Path) -> None:
-    """Those that imported the conversion by name before, if the client has one."""
-    state = ask(
-        folder,
-        """
-toy()
-import early
-say(warned=caught(lambda: lazyentity.patch("toy")))
-""",
-    )
-    (warned,) = state["warned"]
-    assert "patched too late; import these modules after patch()" in warned
-    assert warned.endswith(": early")
 
 
 def test_somebody_elses_conversion_stays_in_charge(folder: Path) -> None:

@@ -1,8 +1,9 @@
-"""Inside ``eager()`` and in eager mode, reads of every client are stock."""
+"""Inside ``eager()`` and in eager mode, reads of every client are stock; profiles count both."""
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -10,17 +11,21 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 import lazyentity
-from tests.patches.clients.conftest import READING_EAGERLY
-from tests.patches.clients.subjects import Subject
+from tests.patches.clients.conftest import NAMES, READING_EAGERLY
+from tests.patches.clients.subjects import KIND, SUBJECTS, Subject
 
 Read = Callable[[], bool]
-
-pytestmark = pytest.mark.parametrize("subject", READING_EAGERLY, indirect=True)
 
 
 @pytest.fixture(autouse=True)
 def _patched(subject: Subject, _stock_before_and_after: None) -> None:
     lazyentity.patch(subject.client, strict=True)
+
+
+@pytest.fixture(params=READING_EAGERLY)
+def subject(request: pytest.FixtureRequest) -> Subject:
+    """Each subject whose reads show eager mode."""
+    return SUBJECTS[request.param]
 
 
 def test_may_be_nested(is_lazy: Read) -> None:
@@ -138,3 +143,39 @@ def test_the_mode_is_that_of_the_last_call(
     assert not is_lazy()
     lazyentity.patch(subject.client, eager=False)
     assert is_lazy()
+
+
+@pytest.mark.parametrize("subject", NAMES, indirect=True)
+def test_profile_of_lazy_entities(subject: Subject, is_lazy: Callable[[], bool]) -> None:
+    """At the lines that read them, by kind; outside of the profile nothing is counted."""
+    with lazyentity.profile() as profile:
+        assert is_lazy()
+    report = profile.report()
+    (kind,) = report.kinds
+    assert (kind.kind, kind.entities, kind.eager) == (KIND, subject.entities, 0)
+    assert kind.bytes > 0
+    decoded = {each.name: each.decoded for each in kind.properties if each.decoded}
+    assert decoded == {"number": subject.entities}
+    assert "number" in profile.table()
+    assert {reads.site.file for reads in report.sites} == {subject.reader}
+    for suggestion in (reads.suggestion for reads in report.sites):
+        if subject.client == "datastore":
+            assert suggestion.options == "prefetch=['number'], strict=True"
+        else:
+            assert not suggestion.options
+            assert "wrap() takes only" in suggestion.reason
+    assert is_lazy()
+    assert profile.report().kinds == report.kinds
+
+
+@pytest.mark.parametrize("activation", ["patch", "eager()"])
+def test_profile_of_stock_entities(
+    subject: Subject, is_lazy: Callable[[], bool], activation: str
+) -> None:
+    lazyentity.patch(subject.client, strict=True, eager=activation == "patch")
+    eager = contextlib.nullcontext() if activation == "patch" else lazyentity.eager()
+    with lazyentity.profile() as profile, eager:
+        assert not is_lazy()
+    counted = [(one.kind, one.entities, one.eager) for one in profile.report().kinds]
+    assert counted == ([(KIND, 0, subject.entities)] if subject.counts_stock else [])
+    assert not any(kind.properties for kind in profile.report().kinds)
