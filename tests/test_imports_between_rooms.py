@@ -16,11 +16,7 @@ from tools.clients import REQUIRED
 
 ROOT = Path(__file__).parents[1]
 # Where each folder of the checkout lands in the package.
-FOLDERS = {
-    "lazyentity": "lazyentity",
-    "patches": "lazyentity.patches",
-    "bench": "lazyentity.bench",
-}
+FOLDERS = {"lazyentity": "lazyentity", "patches": "lazyentity.patches", "bench": "lazyentity.bench"}
 
 _CYTHON = re.compile(
     r"^\s*(?:from\s+(?P<package>[\w.]+)\s+c?import\s+(?P<names>\([^)]*\)|[^\n]*)|c?import\s+(?P<modules>[^\n]*))",
@@ -69,8 +65,8 @@ def _module(folder: str, path: Path) -> str:
     return ".".join([FOLDERS[folder], *parts]).removesuffix(".__init__")
 
 
-def _is_in(name: str, room: str) -> bool:
-    return name == room or name.startswith(f"{room}.")
+def _is_in(name: str, *rooms: str) -> bool:
+    return any(name == room or name.startswith(f"{room}.") for room in rooms)
 
 
 @functools.cache
@@ -90,8 +86,16 @@ def _arrows(importer: str, *imported: str) -> set[tuple[str, str]]:
     return {
         (module, name)
         for module, name in every_arrow()
-        if _is_in(module, importer) and any(_is_in(name, room) for room in imported)
+        if _is_in(module, importer) and _is_in(name, *imported)
     }
+
+
+def _importers(*rooms: str) -> set[str]:
+    """Return the modules outside of rooms that import from them."""
+    importers = {module for module, _ in _arrows("lazyentity", *rooms)}
+    # Otherwise nothing was shown.
+    assert importers
+    return {module for module in importers if not _is_in(module, *rooms)}
 
 
 def test_imports_are_found() -> None:
@@ -126,9 +130,9 @@ def test_the_core_knows_no_patches() -> None:
     core = {
         (module, name)
         for module, name in _arrows("lazyentity", *ROOMS_ABOVE)
-        if not any(_is_in(module, room) for room in ROOMS_ABOVE)
+        if not _is_in(module, *ROOMS_ABOVE)
     }
-    public = {_public_module(package) for package in PACKAGES}
+    public = {f"lazyentity.{package}" for package in PACKAGES}
     assert {module for module, _ in core} - public == {
         "lazyentity",
         "lazyentity.__main__",
@@ -145,30 +149,18 @@ def test_the_core_knows_no_patches() -> None:
 
 def test_only_programs_open_the_command_line() -> None:
     """It is above all other rooms, the commands of the benchmark included."""
-    outside = {
-        module
-        for module, _ in _arrows("lazyentity", "lazyentity.cli")
-        if not _is_in(module, "lazyentity.cli")
-    }
-    assert outside == {"lazyentity.__main__", "lazyentity.bench.__main__"}
+    assert _importers("lazyentity.cli") == {"lazyentity.__main__", "lazyentity.bench.__main__"}
 
 
 def test_the_benchmarks_of_the_documentation_are_imported_by_nothing() -> None:
     """No distribution installs them, nor the benchmarks that run under pytest."""
-    not_installed = "lazyentity.bench.measure", "lazyentity.bench.tests"
-    importers = {module for module, _ in _arrows("lazyentity", *not_installed)}
-    assert importers
-    assert [one for one in importers if not any(_is_in(one, room) for room in not_installed)] == []
+    assert _importers("lazyentity.bench.measure", "lazyentity.bench.tests") == set()
 
 
 def test_nothing_below_imports_bulk_calls_and_snapshots() -> None:
     """Only the benchmark uses them. They use the core and the patches, and not each other."""
     rooms = "lazyentity.bulk", "lazyentity.snapshot"
-    importers = {module for module, _ in _arrows("lazyentity", *rooms)}
-    assert importers
-    assert all(
-        any(_is_in(module, room) for room in (*rooms, "lazyentity.bench")) for module in importers
-    )
+    assert all(_is_in(module, "lazyentity.bench") for module in _importers(*rooms))
     for room, other in itertools.permutations(rooms):
         assert not _arrows(room, other, "lazyentity.bench")
 
@@ -177,24 +169,13 @@ def test_packed_documents_rest_on_the_core_alone() -> None:
     """Nothing but the benchmark imports them. They import no patches, and no backend by name."""
     others = (f"lazyentity.{room}" for room in ("patches", "bench", "pure", "native"))
     assert _arrows("lazyentity.packed", *others) == set()
-    importers = {module for module, _ in _arrows("lazyentity", "lazyentity.packed")}
-    assert importers
-    assert all(
-        _is_in(module, "lazyentity.packed") or _is_in(module, "lazyentity.bench")
-        for module in importers
-    )
-
-
-def _public_module(package: str) -> str:
-    """Return the name under which a client's package offers something, if it does."""
-    return f"lazyentity.{package}"
+    assert all(_is_in(module, "lazyentity.bench") for module in _importers("lazyentity.packed"))
 
 
 def test_public_modules_of_clients_only_offer() -> None:
     """Each imports the package of its client, and is not imported by the rest."""
     for package in PACKAGES:
-        module = _public_module(package)
-        own = f"lazyentity.patches.{package}"
+        module, own = f"lazyentity.{package}", f"lazyentity.patches.{package}"
         assert _arrows(module, "lazyentity") == _arrows(module, own)
         assert not [arrow for arrow in every_arrow() if _is_in(arrow[1], module)]
 
@@ -207,7 +188,7 @@ def test_the_core_has_no_circle() -> None:
     modules = {
         module
         for module, _ in every_arrow()
-        if module != "lazyentity" and not any(_is_in(module, room) for room in ROOMS_ABOVE)
+        if module != "lazyentity" and not _is_in(module, *ROOMS_ABOVE)
     }
     # A name of a module counts as the module.
     imports: dict[str, set[str]] = {
@@ -285,7 +266,7 @@ def test_the_api_knows_no_client() -> None:
         for name in _imports_of_python(path.read_text(encoding="utf-8"))
     }
     assert any(_is_in(name, "google.cloud.datastore_v1") for name in imported)
-    assert not [name for name in imported if any(_is_in(name, one) for one in libraries)]
+    assert not [name for name in imported if _is_in(name, *libraries)]
 
 
 @pytest.mark.parametrize("client", [name for name in PACKAGES if name != REQUIRED])

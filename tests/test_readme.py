@@ -92,12 +92,17 @@ def test_length() -> None:
 
 
 def test_links() -> None:
-    """The pages of the documentation that the README links to are there."""
+    """The pages of the documentation that the README links to are there, and no badge.
+
+    The project has no host, so a badge would show nothing; links lead to files.
+    """
     document = docutils.core.publish_doctree(README.read_text("utf-8"))
     links = [link["refuri"] for link in document.findall(docutils.nodes.reference)]
     assert len(links) > 20
     for link in links:
         assert (ROOT / link).exists(), link
+    assert len(list(document.findall(docutils.nodes.image))) == 1
+    assert "://" not in README.read_text("utf-8").replace("http://127.0.0.1", "")
 
 
 def test_version_and_licence() -> None:
@@ -105,10 +110,3 @@ def test_version_and_licence() -> None:
     ending = " ".join(README.read_text("utf-8").split())[-300:]
     assert f"lazyentity {lazyentity.__version__}. Copyright 20" in ending
     assert "Apache License 2.0" in ending
-
-
-def test_no_badges() -> None:
-    """The project has no host, so a badge would show nothing; links lead to files."""
-    document = docutils.core.publish_doctree(README.read_text("utf-8"))
-    assert len(list(document.findall(docutils.nodes.image))) == 1
-    assert "://" not in README.read_text("utf-8").replace("http://127.0.0.1", "")

@@ -8,6 +8,6 @@ ALLOWED_PURE: Final = {
     "tests/types/test_sequence.py::test_sequence_generator_fails": (
         "expects its own generator as the input of an error; the pure backend cannot decode the "
         "items of a generator but by giving pydantic another one"
-    ),
+    )
 }
 """Differences of the pure backend; docs/adapters.rst has them. The native backend has none."""

@@ -26,11 +26,7 @@ _COMMON = (
 
 
 def _suite(
-    name: str,
-    *arguments: str,
-    parts: tuple[str, ...] = (),
-    is_long: bool = False,
-    path: str = "",
+    name: str, *arguments: str, parts: tuple[str, ...] = (), is_long: bool = False, path: str = ""
 ) -> Suite:
     return Suite(name, parts or ("tests",), (*arguments, *_COMMON), is_long, path)
 
@@ -61,6 +57,7 @@ INSTALLED = (
 """Libraries with tests in the wheel: those of the modules that deal with what is adapted."""
 
 _PLUGINS = str(Path(__file__).parents[1] / "patches" / "firestore" / "own")
+FIREDANTIC = _suite("firedantic", "firedantic/tests", "-p", "coroutines", path=_PLUGINS)
 OVER_FIRESTORE = (
     _suite(
         "firebase-admin",
@@ -68,10 +65,11 @@ OVER_FIRESTORE = (
         *("-p", "coroutines", "-p", "service_account"),
         path=_PLUGINS,
     ),
-    # In the wheel.
-    _suite("firedantic", "firedantic/tests", "-p", "coroutines", path=_PLUGINS),
+    FIREDANTIC,
 )
 """Libraries over google-cloud-firestore, which have no adapter."""
+
+IN_WHEELS = (*INSTALLED, FIREDANTIC)
 
 OF_PYTHON = ("test_xml_etree", "test_xml_etree_c", "test_json", "test_copy", "test_pickle")
 
@@ -83,34 +81,19 @@ def _cases(suites: tuple[Suite, ...]) -> list[Any]:
     ]
 
 
-@pytest.mark.parametrize("suite", _cases(SUITES))
-def test_of_a_source_distribution(suite: Suite) -> None:
-    if not _is_installed(suite.distribution):
+def _require(suite: Suite) -> None:
+    try:
+        metadata.version(suite.distribution)
+    except metadata.PackageNotFoundError:
         pytest.skip(f"{suite.distribution} is not installed")
-    _compare(suite, fetch(suite))
 
 
-@pytest.mark.parametrize("suite", _cases(INSTALLED))
-def test_of_a_wheel(suite: Suite) -> None:
-    if not _is_installed(suite.distribution):
-        pytest.skip(f"{suite.distribution} is not installed")
-    _compare(suite, _folder(suite))
+def _compare(suite: Suite) -> None:
+    folder = _of_wheel(suite) if suite in IN_WHEELS else fetch(suite)
+    _assert_equal(stock_outcomes(suite, folder), outcomes(suite, folder, patched=True))
 
 
-@pytest.mark.parametrize("suite", _cases(OVER_FIRESTORE))
-def test_over_firestore(suite: Suite, monkeypatch: pytest.MonkeyPatch) -> None:
-    if not _is_installed(suite.distribution):
-        pytest.skip(f"{suite.distribution} is not installed")
-    # The client comes with these libraries.
-    server: Any = importlib.import_module("tests.patches.firestore.server")
-    folder = _folder(suite) if suite.distribution == "firedantic" else fetch(suite)
-    with server.DocumentServer() as running:
-        monkeypatch.setenv("FIRESTORE_EMULATOR_HOST", f"127.0.0.1:{running.port}")
-        _compare(suite, folder)
-        assert suite.distribution != "firedantic" or "RunQuery" in running.calls
-
-
-def _folder(suite: Suite) -> Path:
+def _of_wheel(suite: Suite) -> Path:
     """Return the folder that has a library and the tests in its wheel."""
     spec = importlib.util.find_spec(suite.distribution)
     assert spec is not None
@@ -119,15 +102,21 @@ def _folder(suite: Suite) -> Path:
     return Path(spec.origin).parents[1]
 
 
-def _is_installed(name: str) -> bool:
-    try:
-        return bool(metadata.version(name))
-    except metadata.PackageNotFoundError:
-        return False
+@pytest.mark.parametrize("suite", _cases((*SUITES, *INSTALLED)))
+def test_adapted(suite: Suite) -> None:
+    _require(suite)
+    _compare(suite)
 
 
-def _compare(suite: Suite, folder: Path) -> None:
-    _assert_equal(stock_outcomes(suite, folder), outcomes(suite, folder, patched=True))
+@pytest.mark.parametrize("suite", _cases(OVER_FIRESTORE))
+def test_over_firestore(suite: Suite, monkeypatch: pytest.MonkeyPatch) -> None:
+    _require(suite)
+    # The client comes with these libraries.
+    server: Any = importlib.import_module("tests.patches.firestore.server")
+    with server.DocumentServer() as running:
+        monkeypatch.setenv("FIRESTORE_EMULATOR_HOST", f"127.0.0.1:{running.port}")
+        _compare(suite)
+        assert suite is not FIREDANTIC or "RunQuery" in running.calls
 
 
 def _assert_equal(stock: dict[str, str], patched: dict[str, str]) -> None:
