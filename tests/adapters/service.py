@@ -10,6 +10,7 @@ import functools
 import importlib
 import socket
 import sys
+from collections.abc import Callable
 from typing import Annotated, Any
 
 if __name__ == "__main__" and "lazy" in sys.argv:
@@ -137,11 +138,15 @@ def _endpoints() -> None:
             return get()
 
         app.get(f"/async/{name}", response_model=model)(get_async)
+    returning: dict[str, Callable[[], Any]] = {
+        "list": lambda: list(query()),
+        "tuple": lambda: tuple(query()),
+        "query": query,
+        "generator": lambda: (e for e in query()),
+    }
     for name, model in _MANY.items():
-        app.get(f"/list/{name}", response_model=model)(lambda: list(query()))
-        app.get(f"/tuple/{name}", response_model=model)(lambda: tuple(query()))
-        app.get(f"/query/{name}", response_model=model)(query)
-        app.get(f"/generator/{name}", response_model=model)(lambda: (e for e in query()))
+        for kind, made in returning.items():
+            app.get(f"/{kind}/{name}", response_model=model)(made)
     app.get("/page", response_model=Page)(_page)
     app.get("/page/any", response_model=dict[str, Any])(_page)
     app.get("/holder", response_model=OfHolder)(lambda: Holder(get()))

@@ -200,16 +200,12 @@ def test_models_in_models_are_not_looked_into() -> None:
 
 def test_fields_of_a_model_are_looked_into() -> None:
     """By from_attributes one model is made of another, and of the entities in it."""
-    by_attributes = {"from_attributes": True}
-    Public = pydantic.create_model(  # noqa: N806  # a class
-        "Public", __config__=by_attributes, text=(str, ...)
-    )
-    Holder = pydantic.create_model("Holder", entity=(Any, None))  # noqa: N806  # a class
-    Shown = pydantic.create_model(  # noqa: N806  # a class
-        "Shown", __config__=by_attributes, entity=(Public, ...)
-    )
-    holder = Holder.model_construct(entity=LazyEntity.from_bytes(PLAIN))
-    assert Shown.model_validate(holder).entity.text
+    config = pydantic.ConfigDict(from_attributes=True)
+    public = pydantic.create_model("Public", __config__=config, text=(str, ...))
+    shown: Any = pydantic.create_model("Shown", __config__=config, entity=(public, ...))
+    holder = pydantic.create_model("Holder", entity=(Any, None))
+    made = holder.model_construct(entity=LazyEntity.from_bytes(PLAIN))
+    assert shown.model_validate(made).entity.text
 
 
 def test_children_of_xml_do_not_look_at_their_parents() -> None:

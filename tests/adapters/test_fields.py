@@ -118,27 +118,30 @@ def _either(kind: Any) -> Any:
     return kind | int | None
 
 
-class Computed(pydantic.BaseModel):
-    text: str
+def _classes() -> dict[str, Any]:
+    """Make classes of models, which have an adapter from when they are made."""
 
-    @pydantic.computed_field  # type: ignore[prop-decorator]  # as pydantic documents it
-    @property
-    def computed(self) -> Any:
-        return self.text
+    class Computed(pydantic.BaseModel):
+        text: str
 
+        @pydantic.computed_field  # type: ignore[prop-decorator]  # as pydantic documents it
+        @property
+        def computed(self) -> Any:
+            return self.text
 
-class Validated(pydantic.BaseModel):
-    text: str
+    class Validated(pydantic.BaseModel):
+        text: str
 
-    @pydantic.field_validator("text", mode="before")
-    @classmethod
-    def check(cls, value: Any) -> Any:
-        return value
+        @pydantic.field_validator("text", mode="before")
+        @classmethod
+        def check(cls, value: Any) -> Any:
+            return value
 
+    class Nested(pydantic.BaseModel):
+        text: str
+        inner: list[Nested] | None = None
 
-class Nested(pydantic.BaseModel):
-    text: str
-    inner: list[Nested] | None = None
+    return {"computed": Computed, "code": Validated, "within itself": Nested}
 
 
 CLOSED: dict[str, Callable[[], Any]] = {
@@ -150,7 +153,7 @@ CLOSED: dict[str, Callable[[], Any]] = {
     "a union": lambda: _listed(_either(_model(text=str))),
     "attributes": lambda: _model({"from_attributes": True}, text=str),
     "forbidden": lambda: _model({"extra": "forbid"}, text=str),
-    "within itself": lambda: Nested,
+    "within itself": lambda: _classes()["within itself"],
 }
 OPEN: dict[str, Callable[[], Any]] = {
     "anything": lambda: Any,
@@ -163,8 +166,8 @@ OPEN: dict[str, Callable[[], Any]] = {
     "further properties": lambda: _model({"extra": "allow"}, text=str),
     "validated again": lambda: _model({"revalidate_instances": "always"}, text=str),
     "a union": lambda: _either(dict[str, Any]),
-    "computed": lambda: Computed,
-    "code": lambda: Validated,
+    "computed": lambda: _classes()["computed"],
+    "code": lambda: _classes()["code"],
     "a tuple": lambda: tuple[int, dict[str, Any]],
 }
 

@@ -107,6 +107,8 @@ def _outcome(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> An
 
 ALWAYS = When(always=True)
 
+Install = Callable[..., FunctionReplacement]
+
 native = pytest.mark.skipif(not SLOTS, reason="the pure backend calls the function")
 
 
@@ -117,7 +119,7 @@ def seen() -> list[Any]:
 
 
 @pytest.fixture
-def install(seen: list[Any]) -> Iterator[Callable[[Any], FunctionReplacement]]:
+def install(seen: list[Any]) -> Iterator[Install]:
     """Installs a hook that calls the original."""
     made = []
 
@@ -138,9 +140,7 @@ def install(seen: list[Any]) -> Iterator[Callable[[Any], FunctionReplacement]]:
 
 
 @pytest.mark.parametrize("name", CALLS)
-def test_it_looks_and_works_as_before(
-    name: str, install: Callable[[Any], FunctionReplacement], seen: list[Any]
-) -> None:
+def test_it_looks_and_works_as_before(name: str, install: Install, seen: list[Any]) -> None:
     """For each kind of parameter; a wrong call has the error of the function."""
     function, calls = CALLS[name]
     code, visible = function.__code__, _visible(function)
@@ -155,9 +155,7 @@ def test_it_looks_and_works_as_before(
         seen.clear()
 
 
-def test_those_who_hold_it_are_served(
-    install: Callable[[Any], FunctionReplacement], seen: list[Any]
-) -> None:
+def test_those_who_hold_it_are_served(install: Install, seen: list[Any]) -> None:
     bound = Derived().added
     partial = functools.partial(every, 1, fourth=4)
 
@@ -172,7 +170,7 @@ def test_those_who_hold_it_are_served(
     assert len(seen) == 3
 
 
-def test_changes_by_others_stay(install: Callable[[Any], FunctionReplacement]) -> None:
+def test_changes_by_others_stay(install: Install) -> None:
     """Of the defaults, which every call takes; of the code, which is not put back."""
 
     def function(value: Any = 1) -> Any:
@@ -187,9 +185,7 @@ def test_changes_by_others_stay(install: Callable[[Any], FunctionReplacement]) -
     assert function.__code__ is other
 
 
-def test_tracebacks_name_the_file_of_the_function(
-    install: Callable[[Any], FunctionReplacement],
-) -> None:
+def test_tracebacks_name_the_file_of_the_function(install: Install) -> None:
     def failing() -> None:
         raise KeyError("own")
 
@@ -215,9 +211,7 @@ def _frames(name: str, act: Callable[[], object]) -> int:
 
 
 @native
-def test_c_code_calls_the_original_of_settled_arguments(
-    install: Callable[..., FunctionReplacement], seen: list[Any]
-) -> None:
+def test_c_code_calls_the_original_of_settled_arguments(install: Install, seen: list[Any]) -> None:
     """Without a frame more; an entity gets to the hook."""
 
     def function(value: Any, /, more: Any = 1, *, times: Any = 1) -> Any:
@@ -243,7 +237,7 @@ def test_c_code_calls_the_original_of_settled_arguments(
         assert _frames("function", lambda: [*map(function, [1]), partial("a")]) == 2
 
 
-def test_c_code_calls_what_others_changed(install: Callable[..., FunctionReplacement]) -> None:
+def test_c_code_calls_what_others_changed(install: Install) -> None:
     """The defaults and the code, while the replacement is in force."""
 
     def function(value: Any = 1, *, times: Any = 1) -> Any:
@@ -261,9 +255,7 @@ def test_c_code_calls_what_others_changed(install: Callable[..., FunctionReplace
 
 
 @native
-def test_the_instance_of_a_constructor_does_not_count(
-    install: Callable[..., FunctionReplacement], seen: list[Any]
-) -> None:
+def test_the_instance_of_a_constructor_does_not_count(install: Install, seen: list[Any]) -> None:
     class Made:
         def __init__(self, value: Any) -> None:
             self.value = value

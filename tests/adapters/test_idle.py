@@ -209,18 +209,14 @@ def test_models_are_bare() -> None:
 
 
 def _direct(entity: Any) -> list[Any]:
-    validator = pydantic_core.SchemaValidator(
-        pydantic_core.core_schema.dict_schema(pydantic_core.core_schema.str_schema())
-    )
-    serializer = pydantic_core.SchemaSerializer(pydantic_core.core_schema.any_schema())
+    schema = pydantic_core.core_schema
+    validator = pydantic_core.SchemaValidator(schema.dict_schema(schema.str_schema()))
+    serializer = pydantic_core.SchemaSerializer(schema.any_schema())
     union = pydantic_core.SchemaValidator(
-        pydantic_core.core_schema.union_schema(
-            [pydantic_core.core_schema.dict_schema(), pydantic_core.core_schema.any_schema()]
-        )
+        schema.union_schema([schema.dict_schema(), schema.any_schema()])
     )
-    inner = {"text": entity["text"]}
     return [
-        validator.validate_python(type(entity)() | inner),
+        validator.validate_python(type(entity)() | {"text": entity["text"]}),
         union.validate_python([{"in": entity}])[0]["in"]["text"],
         serializer.to_python([entity])[0]["text"],
         serializer.to_json({"in": entity}, include={"in": {"text"}}),
@@ -229,9 +225,8 @@ def _direct(entity: Any) -> list[Any]:
 
 def test_validators_and_serializers_are_used_directly() -> None:
     """As stock entities."""
-    entity = LazyEntity.from_bytes(PLAIN)
     stock = dict(LazyEntity.from_bytes(PLAIN))
-    assert _direct(entity) == _direct(stock)
+    assert _direct(LazyEntity.from_bytes(PLAIN)) == _direct(stock)
 
 
 def test_results_of_functions_that_were_validated_before() -> None:
@@ -315,9 +310,8 @@ def test_properties_are_set_outside_of_a_validation() -> None:
 
 def test_only_the_fields_of_a_model_are_looked_into() -> None:
     """A model that is made of an object's attributes leaves the other attributes alone."""
-    model = pydantic.create_model(
-        "Model", __config__={"from_attributes": True}, inner=(dict[str, Any], ...)
-    )
+    config = pydantic.ConfigDict(from_attributes=True)
+    model: Any = pydantic.create_model("Model", __config__=config, inner=(dict[str, Any], ...))
     held: Any = Held()
     held.inner, held.others = LazyEntity.from_bytes(PLAIN), [LazyEntity.from_bytes(PLAIN)]
     made = model.model_validate(held)
@@ -336,9 +330,8 @@ def test_a_property_leads_to_private_containers() -> None:
         def inner(self) -> Any:
             return self._inner
 
-    model = pydantic.create_model(
-        "Model", __config__={"from_attributes": True}, inner=(list[dict[str, Any]], ...)
-    )
+    config, kind = pydantic.ConfigDict(from_attributes=True), list[dict[str, Any]]
+    model: Any = pydantic.create_model("Model", __config__=config, inner=(kind, ...))
     assert model.model_validate(Owner()).inner[0]["text"]
 
 

@@ -17,6 +17,7 @@ from lazyentity import LazyEntity
 from lazyentity._mode import is_eager
 from lazyentity.patches import adapters
 from tests.adapters.uses import TABULAR
+from tests.adapters.uses_functions import what_c_code_sees
 from tests.entity.consumption import assert_consumed_alike
 from tests.support.forks import answer
 from tests.support.strategies.samples import PLAIN
@@ -42,17 +43,6 @@ def _model(config: Any = None, base: Any = None, **fields: Any) -> Any:
     return pydantic.create_model("Made", __config__=config, __base__=base, **defined)
 
 
-def _shown(value: Any) -> Any:
-    """Return plain values of what pydantic made, without a method of an entity."""
-    if isinstance(value, BaseModel):
-        return [_shown(held) for held in vars(value).values()]
-    if dataclasses.is_dataclass(value):
-        return type(value).__name__, [_shown(held) for held in vars(value).values()]
-    if isinstance(value, dict):
-        return {name: _shown(dict.__getitem__(value, name)) for name in dict.keys(value)}
-    return [_shown(item) for item in value] if type(value) is list else value
-
-
 # One model made of another one, which holds entities in models inside it.
 
 HOLDER = _model(items=Any)
@@ -71,8 +61,8 @@ def _of_another(kind: Any, entity: Any, *, listed: bool = False) -> Any:
     outer = _model(BY_ATTRIBUTES, inner=_model(BY_ATTRIBUTES, items=_listed(kind)))
     if listed:
         adapter = TypeAdapter(_listed(outer))
-        return _shown(adapter.validate_python([_nested(entity)], from_attributes=True))
-    return _shown(outer.model_validate(_nested(entity)))
+        return what_c_code_sees(adapter.validate_python([_nested(entity)], from_attributes=True))
+    return what_c_code_sees(outer.model_validate(_nested(entity)))
 
 
 def _response(kind: Any, entity: Any) -> Any:
@@ -118,7 +108,7 @@ class Assigned(BaseModel):
 def _assigned(kind: Any, entity: Any) -> Any:
     made = kind()
     made.value = _chain(entity)
-    return _shown(made)
+    return what_c_code_sees(made)
 
 
 def _called(entity: Any) -> Any:
@@ -126,12 +116,12 @@ def _called(entity: Any) -> Any:
     def function(value: CHAIN) -> CHAIN:
         return value
 
-    return _shown(function(_chain(entity)))
+    return what_c_code_sees(function(_chain(entity)))
 
 
 def _iterated(entity: Any) -> Any:
     made = _model(items=Iterable[CHAIN])(items=(_chain(each) for each in [entity]))
-    return _shown(list(made.items))
+    return what_c_code_sees(list(made.items))
 
 
 # Models that pydantic validates again.
@@ -143,8 +133,8 @@ def _revalidated(config: Any, adapter: bool, entity: Any) -> Any:
     outer = _model(AGAIN, held=held)
     made = outer.model_construct(held=below.model_construct(value=entity))
     if adapter:
-        return _shown(TypeAdapter(outer).validate_python(made))
-    return _shown(outer.model_validate(made))
+        return what_c_code_sees(TypeAdapter(outer).validate_python(made))
+    return what_c_code_sees(outer.model_validate(made))
 
 
 # Dataclasses whose assignments are validated.
@@ -163,7 +153,7 @@ def _child(entity: Any) -> Any:
     base, child = Base(), Child()
     child.shown = entity
     base.value = child.value = entity
-    return _shown([base, child])
+    return what_c_code_sees([base, child])
 
 
 USES: dict[str, Callable[[Any], Any]] = {
@@ -172,8 +162,8 @@ USES: dict[str, Callable[[Any], Any]] = {
     "models of models": lambda e: _of_another(SHOWN, e, listed=True),
     "response model, unions": lambda e: _response(SHOWN, e),
     "response model, classes": lambda e: _response(Text, e),
-    "deep, validated": lambda e: _shown(CHAIN.model_validate(_chain(e))),
-    "deep, dataclass": lambda e: _shown(Dataclass(_chain(e))),
+    "deep, validated": lambda e: what_c_code_sees(CHAIN.model_validate(_chain(e))),
+    "deep, dataclass": lambda e: what_c_code_sees(Dataclass(_chain(e))),
     "deep, assigned to a dataclass": lambda e: _assigned(Dataclass, e),
     "deep, assigned to a model": lambda e: _assigned(Assigned, e),
     "deep, validate_call": _called,

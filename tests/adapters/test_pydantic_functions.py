@@ -194,10 +194,6 @@ class _Checked(pydantic.BaseModel, metaclass=_OwnCheck):
     integer: int | None = None
 
 
-def _own_check(make: Make) -> Any:
-    return _Checked.model_validate(make()).model_dump()
-
-
 def _own_check_inside(make: Make) -> Any:
     return pydantic.TypeAdapter(list[_Checked]).validate_python([make()])[0].model_dump()
 
@@ -286,7 +282,7 @@ CASES: dict[str, Callable[[Make], Any]] = {
     "class without a hash": _no_hash,
     "own signature": _own_signature,
     "arguments that are no data": _any_object,
-    "own check": _own_check,
+    "own check": lambda make: _Checked.model_validate(make()).model_dump(),
     "own check inside": _own_check_inside,
     # Wherever an object has its attributes from.
     "attribute, property": functools.partial(_attributes, _ByProperty),

@@ -55,10 +55,14 @@ def _validating(kind: Any, validator: Callable[[Any], Any], entity: Any) -> Any:
 
 
 def what_c_code_sees(value: Any) -> Any:
-    """Return what C code sees of a value."""
+    """Return what C code sees of a value, and of the fields of models and dataclasses."""
+    if isinstance(value, BaseModel) or dataclasses.is_dataclass(value):
+        extra = getattr(value, "__pydantic_extra__", None) or {}
+        return type(value).__name__, what_c_code_sees({**vars(value), **extra})
     if isinstance(value, dict):
         return {name: what_c_code_sees(dict.__getitem__(value, name)) for name in dict.keys(value)}
-    return [what_c_code_sees(item) for item in value] if type(value) is list else _plain(value)
+    is_sequence = type(value) in (list, tuple, collections.deque)
+    return [what_c_code_sees(item) for item in value] if is_sequence else value
 
 
 def _after_is_dumped(entity: Any) -> Any:
@@ -86,14 +90,6 @@ def _methods(entity: Any, **arguments: Any) -> Any:
             return self
 
     return Made(**arguments)
-
-
-def _method_of_model(entity: Any) -> Any:
-    return _plain(_methods(entity))
-
-
-def _method_of_field(entity: Any) -> Any:
-    return _plain(_methods(entity, text="text", inner={}))
 
 
 def _default(entity: Any, kind: Any, **options: Any) -> Any:
@@ -260,8 +256,8 @@ USES = (
                 for kind in KINDS
             },
             "after validator": _after_is_dumped,
-            "validator of a model": _method_of_model,
-            "validator of a field": _method_of_field,
+            "validator of a model": lambda e: _plain(_methods(e)),
+            "validator of a field": lambda e: _plain(_methods(e, text="text", inner={})),
             "default": lambda e: _default(e, VALUE, default=e, validate_default=True),
             "default factory": lambda e: _default(e, VALUE, default_factory=lambda: e),
             "default factory, validated": lambda e: _default(

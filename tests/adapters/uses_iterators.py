@@ -84,8 +84,8 @@ DICTS: Any = Iterable[dict[str, Any]]
 DEEP: Any = dict[str, dict[str, dict[str, list[int | DICTS]]]]
 
 
-def _holding(kind: Any, **config: Any) -> Any:
-    return pydantic.create_model("Model", __config__=config or None, held=(kind, ...))
+def _holding(kind: Any, config: Any = None) -> Any:
+    return pydantic.create_model("Model", __config__=config, held=(kind, ...))
 
 
 def _called(value: Any) -> Any:
@@ -97,8 +97,10 @@ def _called(value: Any) -> Any:
 
 
 def _dataclass(value: Any) -> Any:
-    kind: Any = dataclasses.make_dataclass("Held", [("held", DICTS)])
-    return _taken(pydantic.dataclasses.dataclass(kind)(value).held)
+    made: Any = pydantic.dataclasses.dataclass(
+        dataclasses.make_dataclass("Held", [("held", DICTS)])
+    )
+    return _taken(made(value).held)
 
 
 def _validated(value: Any) -> Any:
@@ -106,7 +108,7 @@ def _validated(value: Any) -> Any:
 
 
 def _attributes(value: Any) -> Any:
-    made = _holding(DICTS, from_attributes=True).model_validate(_Iterable(value))
+    made = _holding(DICTS, {"from_attributes": True}).model_validate(_Iterable(value))
     return _taken(vars(made)["held"])
 
 

@@ -81,9 +81,7 @@ def credentials(tmp_path: Path) -> Path:
     serialization: Any = importlib.import_module("cryptography.hazmat.primitives.serialization")
     key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
     pem = key.private_bytes(
-        serialization.Encoding.PEM,
-        serialization.PrivateFormat.PKCS8,
-        serialization.NoEncryption(),
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     )
     content = {
         "type": "service_account",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import types
-from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -299,19 +299,10 @@ class TestWhenImported:
         monkeypatch.syspath_prepend(tmp_path)
         return name
 
-    @pytest.fixture
-    def acted(self) -> list[int]:
-        return []
-
-    @pytest.fixture
-    def make(self, module: str, acted: list[int]) -> Callable[[int], WhenImported]:
-        return lambda number: WhenImported(module, lambda: acted.append(number))
-
-    def test_several(
-        self, module: str, acted: list[int], make: Callable[[int], WhenImported]
-    ) -> None:
+    def test_several(self, module: str) -> None:
         """Each acts once, in the order of waiting, unless it was cancelled."""
-        waiting = [make(number) for number in range(4)]
+        acted: list[int] = []
+        waiting = [WhenImported(module, partial(acted.append, number)) for number in range(4)]
         for one in waiting[::-1]:
             assert one.is_installed()
             assert not one.is_imported()
@@ -323,17 +314,16 @@ class TestWhenImported:
         assert acted == [3, 2, 0]
         assert not any(one.awaited for one in waiting)
 
-    def test_of_what_is_imported(
-        self, module: str, acted: list[int], make: Callable[[int], WhenImported]
-    ) -> None:
+    def test_of_what_is_imported(self, module: str) -> None:
         """It acts at once, also where it was cancelled before."""
-        one = make(1)
+        acted: list[int] = []
+        one = WhenImported(module, partial(acted.append, 1))
         one.wait()
         one.cancel()
         __import__(module)
         assert acted == []
         one.wait()
-        make(2).wait()
+        WhenImported(module, partial(acted.append, 2)).wait()
         assert acted == [1, 2]
 
     def test_packages_around_it_are_not_imported(
