@@ -14,25 +14,10 @@ import lazyentity
 from lazyentity.patches.rest.properties import LazyProperties
 from tests.patches.conftest import Ports
 from tests.patches.order_program import KIND
-from tests.patches.rest.clients import Connected, RestClient, form
-from tests.patches.rest.reads import entities_of, lookup, query, subclass, without_times
+from tests.patches.rest.clients import ClientCases, Connected, form, subclass, without_times
+from tests.patches.rest.reads import entities_of, lookup, query
 from tests.support.clients import PROJECT
 from tests.support.snapshots import Raised, outcome
-
-
-def _datastore(client: RestClient, **attributes: Any) -> Any:
-    """Return a subclass of the client whose results are made of subclasses of the client's.
-
-    Args:
-        client: the client.
-        attributes: further attributes of the subclasses, by the names of the client's classes.
-    """
-
-    def made(name: str, **kinds: Any) -> Any:
-        return subclass(getattr(client.package, name), **{**kinds, **attributes.get(name, {})})
-
-    result = made("EntityResult", entity_kind=made("Entity"))
-    return made("Datastore", **client.result_kinds(made, result))
 
 
 def _by_reading(data: Any) -> Any:
@@ -59,10 +44,8 @@ def _session_post(call: Connected) -> Any:
     return lambda url, body: call.datastore.session.post(url, headers, json.dumps(body).encode())
 
 
-class ApplicationCases:
+class ApplicationCases(ClientCases):
     """The tests; a subclass names the client."""
-
-    client: RestClient
 
     def _reads(self, ports: Ports, kind: Any) -> list[Any]:
         """Return the forms of what a subclass of the client reads, without times."""
@@ -75,10 +58,14 @@ class ApplicationCases:
         return forms
 
     @pytest.mark.parametrize(
-        "place", ["Entity", "EntityResult", "QueryResultBatch", "QueryResult", "Datastore"]
+        ("place", "consumes"),
+        [
+            *((name, False) for name in ("EntityResult", "QueryResultBatch", "QueryResult")),
+            *(("Datastore", False), ("Entity", False), ("Entity", True)),
+        ],
     )
-    def test_conversions(self, ports: Ports, place: str) -> None:
-        """They get the JSON that they get from stock, with all properties."""
+    def test_conversions(self, ports: Ports, place: str, consumes: bool) -> None:
+        """They get the JSON that they get from stock, with all properties; some take parts out."""
         package: Any = self.client.package
         if not hasattr(package, place):
             pytest.skip(f"this version of the client has no {place}")
@@ -88,29 +75,19 @@ class ApplicationCases:
 
         def convert(owner: Any, data: Any) -> Any:
             given.append(without_times(form(_by_reading(data))))
-            return original.__get__(owner, owner)(data)
+            made = original.__get__(owner, owner)(data)
+            if consumes:
+                data.get("properties", {}).clear()
+            return made
 
         method = classmethod(convert) if isinstance(original, classmethod) else convert
-        kind = _datastore(self.client, **{place: {name: method}})
-        stock = self._reads(ports, kind), given.copy()
-        assert given
-        given.clear()
-        lazyentity.patch(self.client.name)
-        assert (self._reads(ports, kind), given) == stock
+        kind = self.client.own_kind(**{place: {name: method}})
 
-    def test_conversions_that_consume(self, ports: Ports) -> None:
-        """They take parts out of the JSON that they have converted."""
-        original = vars(self.client.package.Entity)["from_repr"]
+        def read() -> Any:
+            given.clear()
+            return self._reads(ports, kind), given.copy()
 
-        def convert(owner: Any, data: Any) -> Any:
-            entity = original.__get__(None, owner)(data)
-            data.get("properties", {}).clear()
-            return entity
-
-        kind = _datastore(self.client, Entity={"from_repr": classmethod(convert)})
-        stock = self._reads(ports, kind)
-        lazyentity.patch(self.client.name)
-        assert self._reads(ports, kind) == stock
+        assert self.alike(read)[1]
 
     @pytest.mark.parametrize(
         "place", ["value_kind", "entity_kind", "entity_result_kind", "query_result_kind"]
@@ -119,27 +96,34 @@ class ApplicationCases:
         """In place of the client's classes."""
         if place == "query_result_kind" and not self.client.has_query_results:
             place = "query_result_batch_kind"
-        holders = {"value_kind": "Entity", "entity_kind": "EntityResult"}
-        attributes = {holders.get(place, "Datastore"): {place: _Own}}
-        kind = _datastore(self.client, **attributes)
-        stock = self._reads(ports, kind)
-        lazyentity.patch(self.client.name)
-        assert self._reads(ports, kind) == stock
+        holder = {"value_kind": "Entity", "entity_kind": "EntityResult"}.get(place, "Datastore")
+        kind = self.client.own_kind(**{holder: {place: _Own}})
+        self.alike(lambda: self._reads(ports, kind))
+
+    def _sent(self, call: Connected, post: Any) -> Any:
+        """Return the response to a query that a function of an application sends."""
+        body = {"query": self.client.package.Query(KIND).to_repr()}
+        url = f"{call.datastore._api_root}/projects/{PROJECT}:runQuery"
+        return call.complete(post(url, body))
 
     def test_requests(self, ports: Ports) -> None:
         """Of an application's own, sent by the client's function."""
 
-        def sent() -> str:
+        def send() -> str:
             with self.client.connected(ports["http"]) as call:
-                body = {"query": self.client.package.Query(KIND).to_repr()}
-                url = f"{call.datastore._api_root}/projects/{PROJECT}:runQuery"
                 post = call.datastore._post if self.client.has_post else _session_post(call)
-                data = call.complete(call.complete(post(url, body)).json())
+                data = call.complete(self._sent(call, post).json())
             return json.dumps(_by_reading(data["batch"]["entityResults"]))
 
-        stock = sent()
+        self.alike(send)
+
+    def test_requests_of_others(self, ports: Ports) -> None:
+        """Sent through a session of the same library, they have its own responses."""
         lazyentity.patch(self.client.name)
-        assert sent() == stock
+        with self.client.connected(ports["http"]) as call:
+            response = self._sent(call, _session_post(call))
+            assert type(response).__module__.partition(".")[0] in ("aiohttp", "requests")
+            call.complete(response.json())
 
     def _own_lookup(self) -> Any:
         """Return a method ``lookup`` of an application that sends the request by itself."""
@@ -199,16 +183,6 @@ class ApplicationCases:
         properties = [entity.properties for entity in found if entity.properties]
         assert {isinstance(each, LazyProperties) for each in properties} == {self.client.has_post}
 
-    def test_requests_of_others(self, ports: Ports) -> None:
-        """Sent through a session of the same library, they have its own responses."""
-        lazyentity.patch(self.client.name)
-        with self.client.connected(ports["http"]) as call:
-            body = {"query": self.client.package.Query(KIND).to_repr()}
-            url = f"{call.datastore._api_root}/projects/{PROJECT}:runQuery"
-            response = call.complete(_session_post(call)(url, body))
-            assert type(response).__module__.partition(".")[0] in ("aiohttp", "requests")
-            call.complete(response.json())
-
     def test_responses(self, ports: Ports) -> None:
         """They are context managers too, take attributes, and compare as in stock."""
         original = self.client.post
@@ -233,10 +207,12 @@ class ApplicationCases:
 
         is_async = inspect.iscoroutinefunction(original)
         kind = self.client.sending_by(post_later if is_async else post)
-        stock = self._reads(ports, kind), seen.copy()
-        seen.clear()
-        lazyentity.patch(self.client.name)
-        assert (self._reads(ports, kind), seen) == stock
+
+        def read() -> Any:
+            seen.clear()
+            return self._reads(ports, kind), seen.copy()
+
+        self.alike(read)
 
     def test_mocks(self, ports: Ports) -> None:
         """Their JSON is not marked: a test may use it again, and change it."""

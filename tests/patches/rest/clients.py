@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import lazyentity
 from lazyentity.patches.clients import ClientName
 from tests.support.clients import PROJECT
 
@@ -72,18 +73,22 @@ class RestClient:
             return self.package.QueryResult.from_repr(data)
         return self.package.QueryResultBatch.from_repr(data["batch"])
 
-    def result_kinds(self, made: Callable[..., Any], result: Any) -> dict[str, Any]:
-        """Return the attributes of a subclass of ``Datastore`` with its own class of results.
+    def own_kind(self, **attributes: Any) -> Any:
+        """Return a subclass of ``Datastore`` whose results are made of subclasses of the client's.
 
         Args:
-            made: returns a subclass of the client's class of a name, with further attributes.
-            result: the subclass of ``EntityResult``.
+            attributes: further attributes of the subclasses, by the names of the client's classes.
         """
+
+        def made(name: str, **kinds: Any) -> Any:
+            return subclass(getattr(self.package, name), **{**kinds, **attributes.get(name, {})})
+
+        result = made("EntityResult", entity_kind=made("Entity"))
         batch = made("QueryResultBatch", entity_result_kind=result)
         kinds = {"entity_result_kind": result, "query_result_batch_kind": batch}
         if self.has_query_results:
             kinds["query_result_kind"] = made("QueryResult", query_result_batch_kind=batch)
-        return kinds
+        return made("Datastore", **kinds)
 
     def sending_by(self, post: Callable[..., Any]) -> Any:
         """Return a subclass of ``Datastore`` that sends by a function of an application.
@@ -93,13 +98,13 @@ class RestClient:
         """
         kind = self.package.Datastore
         if self.has_post:
-            return type(kind)("MyDatastore", (kind,), {"_post": post})
+            return subclass(kind, _post=post)
 
         def __init__(datastore: Any, **options: Any) -> None:  # noqa: N807  # of the subclass
             kind.__init__(datastore, **options)
             datastore.session.post = functools.partial(post, datastore.session)
 
-        return type(kind)("MyDatastore", (kind,), {"__init__": __init__})
+        return subclass(kind, __init__=__init__)
 
     @property
     def post(self) -> Any:
@@ -118,6 +123,11 @@ class RestClient:
         """Return a key of the tests' project."""
         option = "id_" if isinstance(which, int) else "name"
         return self.package.Key(PROJECT, [self.package.PathElement(kind, **{option: which})])
+
+
+def subclass(base: Any, **attributes: Any) -> Any:
+    """Return a subclass of a class of the client."""
+    return type(base)(f"My{base.__name__}", (base,), attributes)
 
 
 async def _awaited(value: Any) -> Any:
@@ -150,3 +160,27 @@ def form(value: Any) -> Any:
     if type(value).__module__.startswith(("gcloud.", "tests.")):
         return type(value), form(vars(value))
     return type(value), repr(value)
+
+
+def without_times(value: Any) -> Any:
+    """Return the form of a result without the times when it was read."""
+    if isinstance(value, list):
+        return [
+            without_times(item)
+            for item in value
+            if not (isinstance(item, tuple) and item[0] in ("read_time", "readTime"))
+        ]
+    return tuple(map(without_times, value)) if isinstance(value, tuple) else value
+
+
+class ClientCases:
+    """Tests; a subclass names the client."""
+
+    client: RestClient
+
+    def alike(self, act: Callable[[], Any]) -> Any:
+        """Check that a function gives the same stock and then lazily; return its result."""
+        stock = act()
+        lazyentity.patch(self.client.name)
+        assert act() == stock
+        return stock

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import functools
 import json
 import pickle
 import pprint
@@ -16,9 +17,10 @@ from hypothesis import given
 import lazyentity
 from lazyentity.patches.clients import CLIENTS
 from lazyentity.patches.rest.properties import LazyProperties, mark_response
-from tests.patches.rest.clients import RestClient, form
+from tests.patches.rest.clients import ClientCases, form, subclass
 from tests.patches.rest.received import broken_responses, lookup_responses, query_responses
 from tests.support import hostile
+from tests.support.changing import CHANGES, RESIZING, adding_and_deleting, meanwhile
 from tests.support.snapshots import Raised, outcome
 
 Parse = Callable[[bytes], Any]
@@ -37,15 +39,25 @@ def _body(response: Any) -> bytes:
     return json.dumps(response).encode()
 
 
+_NAMES = [f"p{number}" for number in range(60)]
+_VALUES = {name: number for number, name in enumerate(_NAMES)}
+_KEY = {"partitionId": {"projectId": "p"}, "path": [{"kind": "K", "id": "1"}]}
+_RECEIVED = {name: {"integerValue": str(number)} for name, number in _VALUES.items()}
+_RESPONSE = _body({"found": [{"entity": {"key": _KEY, "properties": _RECEIVED}, "version": "1"}]})
+
+_USES: dict[str, Callable[[Any], Any]] = {
+    "items": lambda properties: dict(properties.items()),
+    "copy": lambda properties: properties.copy(),
+    "read": lambda properties: {name: properties[name] for name in _NAMES},
+}
+
 with_both = pytest.mark.parametrize(
     "parse", [_parse_marking, _parse_raw], ids=["parsed", "serialised"]
 )
 
 
-class ConversionCases:
+class ConversionCases(ClientCases):
     """The tests; a subclass names the client."""
-
-    client: RestClient
 
     def _query(self, data: Any) -> Any:
         return self.client.query_result(data)
@@ -74,9 +86,9 @@ class ConversionCases:
     @given(response=lookup_responses)
     def test_lookups(self, parse: Parse, response: Any) -> None:
         convert = self.client.package.Datastore._build_lookup_result
-        datastore = self.client.package.Datastore.__new__(self.client.package.Datastore)
-        stock = convert(datastore, json.loads(_body(response)))
-        lazy = self._lazily(lambda data: convert(datastore, data), parse(_body(response)))
+        convert = functools.partial(convert, object.__new__(self.client.package.Datastore))
+        stock = convert(json.loads(_body(response)))
+        lazy = self._lazily(convert, parse(_body(response)))
         assert form(lazy) == form(stock)
 
     @with_both
@@ -106,17 +118,9 @@ class ConversionCases:
         assert raised[:1] == ([stock] if isinstance(stock, Raised) else [])
 
     def _one(self, parse: Parse, **properties: Any) -> Any:
-        entity = {
-            "properties": {name: {"stringValue": value} for name, value in properties.items()}
-        }
-        batch = {
-            "endCursor": "",
-            "entityResultType": "FULL",
-            "moreResults": "NO_MORE_RESULTS",
-            "entityResults": [{"entity": entity}],
-        }
-        result = self._lazily(self._query, parse(_body({"batch": batch})))
-        return self.client.batch_of(result).entity_results[0].entity
+        received = {name: {"stringValue": value} for name, value in properties.items()}
+        data = parse(_body({"found": [{"entity": {"properties": received}}]}))["found"][0]
+        return self._lazily(self.client.package.EntityResult.from_repr, data).entity
 
     @with_both
     def test_one_property_is_converted(self, parse: Parse) -> None:
@@ -215,3 +219,71 @@ class ConversionCases:
                 assert caught.value is error
         monkeypatch.undo()
         assert entity.properties[hostile.Name("a")] == "1"
+
+    def _entity(self, kind: Any, *, lazy: bool) -> Any:
+        """Make an entity of a response, with values of a class of the application's own."""
+        entity_kind = subclass(self.client.package.Entity, value_kind=kind)
+        result_kind = subclass(self.client.package.EntityResult, entity_kind=entity_kind)
+        (data,) = json.loads(_RESPONSE)["found"]
+        if not lazy:
+            return result_kind.from_repr(data).entity
+        entity = self._lazily(result_kind.from_repr, _parse_marking(_RESPONSE)["found"][0]).entity
+        assert type(entity.properties) is LazyProperties
+        return entity
+
+    @pytest.mark.parametrize("change", CHANGES)
+    def test_sending_changes_the_others(self, change: str) -> None:
+        """As in stock: an error, where there are more or fewer then; nothing is lost."""
+        acts: list[Callable[[], object]] = []
+
+        class Value(self.client.package.Value):  # type: ignore[name-defined]  # as above
+            def to_repr(self) -> Any:
+                if acts and self.value == 5:
+                    acts.pop()()
+                return super().to_repr()
+
+        results = []
+        for lazy in (False, True):
+            entity = self._entity(Value, lazy=lazy)
+            _ = entity.properties["p1"]
+            acts.append(functools.partial(CHANGES[change], entity.properties))
+            results.append((outcome(entity.to_repr), form(entity.properties)))
+            assert not acts
+        assert results[0] == results[1]
+        assert isinstance(results[0][0], Raised) is (change in RESIZING)
+
+    @pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
+    def test_converting_changes_the_others(self, change: Callable[[Any], object]) -> None:
+        """A value that is converted late finds the properties, and keeps the changes."""
+        acts: list[Callable[[], object]] = []
+
+        class Value(self.client.package.Value):  # type: ignore[name-defined]  # as above
+            @classmethod
+            def from_repr(cls, data: Any) -> Any:
+                if acts and data == {"integerValue": "5"}:
+                    acts.pop()()
+                return super().from_repr(data)
+
+        expected = self._entity(Value, lazy=False).properties
+        change(expected)
+        properties = self._entity(Value, lazy=True).properties
+        acts.append(lambda: change(properties))
+        assert properties["p5"] == 5
+        assert not acts
+        assert dict(properties.items()) == dict(expected)
+
+    @pytest.mark.parametrize("use", _USES.values(), ids=_USES)
+    @pytest.mark.usefixtures("frequent_switches")
+    def test_another_thread_changes_the_properties(self, use: Callable[[Any], Any]) -> None:
+        """All that stays is there each time, and nothing fails."""
+        for _ in range(6):
+            properties = self._entity(self.client.package.Value, lazy=True).properties
+
+            def act(properties: Any = properties) -> None:
+                for turn in range(40):
+                    if turn % 8 == 0:
+                        _ = properties[_NAMES[turn // 8]]
+                    used = use(properties)
+                    assert {name: used[name] for name in _NAMES} == _VALUES
+
+            meanwhile(adding_and_deleting(properties), act)

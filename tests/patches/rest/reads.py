@@ -15,7 +15,14 @@ from lazyentity.patches.rest.properties import JsonProperties, LazyProperties, R
 from lazyentity.profiling.counters import EVERY_PROPERTY
 from tests.patches.conftest import Ports
 from tests.patches.order_program import COUNT, KIND
-from tests.patches.rest.clients import Connected, RestClient, form
+from tests.patches.rest.clients import (
+    ClientCases,
+    Connected,
+    RestClient,
+    form,
+    subclass,
+    without_times,
+)
 from tests.support import hostile
 from tests.support.snapshots import Raised, outcome
 
@@ -28,6 +35,10 @@ def lookup(client: RestClient, call: Connected) -> Any:
     return call("lookup", [client.key(KIND, number) for number in (1, 99, 2)])
 
 
+def query(client: RestClient, call: Connected) -> Any:
+    return call("runQuery", client.package.Query(KIND))
+
+
 def _lookup_in_a_transaction(client: RestClient, call: Connected) -> Any:
     transaction = call("beginTransaction")
     found = call("lookup", [client.key(KIND, 1)], transaction=transaction)
@@ -35,31 +46,16 @@ def _lookup_in_a_transaction(client: RestClient, call: Connected) -> Any:
     return found
 
 
-def query(client: RestClient, call: Connected) -> Any:
-    return call("runQuery", client.package.Query(KIND))
+def _querying(options: Callable[[Any], dict[str, Any]]) -> Read:
+    def read(client: RestClient, call: Connected) -> Any:
+        return call("runQuery", client.package.Query(**{"kind": KIND, **options(client.package)}))
+
+    return read
 
 
-def _query_in_order(client: RestClient, call: Connected) -> Any:
-    package = client.package
-    order = [package.PropertyOrder("number", package.Direction.DESCENDING)]
-    return call("runQuery", package.Query(KIND, order=order, limit=2, offset=1))
-
-
-def _query_with_a_filter(client: RestClient, call: Connected) -> Any:
-    package = client.package
-    is_odd = package.PropertyFilter(
-        "parity", package.PropertyFilterOperator.EQUAL, package.Value("odd")
-    )
-    return call("runQuery", package.Query(KIND, package.Filter(is_odd)))
-
-
-def _query_with_a_projection(client: RestClient, call: Connected) -> Any:
-    projection = [client.package.Projection("number")]
-    return call("runQuery", client.package.Query(KIND, projection=projection))
-
-
-def _query_of_nothing(client: RestClient, call: Connected) -> Any:
-    return call("runQuery", client.package.Query("Nothing"))
+def _is_odd(package: Any) -> Any:
+    equal = package.PropertyFilterOperator.EQUAL
+    return package.Filter(package.PropertyFilter("parity", equal, package.Value("odd")))
 
 
 def _query_that_is_explained(client: RestClient, call: Connected) -> Any:
@@ -69,17 +65,25 @@ def _query_that_is_explained(client: RestClient, call: Connected) -> Any:
     return result.result_batch, result.explain_metrics.plan_summary
 
 
-def _lookup_of_a_partial_key(client: RestClient, call: Connected) -> Any:
-    return call("lookup", [client.key(KIND, None)])
-
-
-READS = [
-    *(lookup, _lookup_in_a_transaction, query, _query_in_order, _query_with_a_filter),
-    *(_query_with_a_projection, _query_of_nothing, _query_that_is_explained),
-    _lookup_of_a_partial_key,
-]
+READS: dict[str, Read] = {
+    "lookup": lookup,
+    "in a transaction": _lookup_in_a_transaction,
+    "of a partial key": lambda client, call: call("lookup", [client.key(KIND, None)]),
+    "query": query,
+    "in order": _querying(
+        lambda package: {
+            "order": [package.PropertyOrder("number", package.Direction.DESCENDING)],
+            "limit": 2,
+            "offset": 1,
+        }
+    ),
+    "filtered": _querying(lambda package: {"query_filter": _is_odd(package)}),
+    "projection": _querying(lambda package: {"projection": [package.Projection("number")]}),
+    "of nothing": _querying(lambda _: {"kind": "Nothing"}),
+    "explained": _query_that_is_explained,
+}
 # The client expects a cursor, and the server has none for an empty result.
-REFUSED = (_lookup_of_a_partial_key, _query_of_nothing)
+REFUSED = ("of a partial key", "of nothing")
 
 
 def entities_of(result: Any) -> list[Any]:
@@ -90,25 +94,8 @@ def entities_of(result: Any) -> list[Any]:
     return [one.entity for one in getattr(result, "result_batch", result).entity_results]
 
 
-def without_times(value: Any) -> Any:
-    # Of the form of a result: when it was read.
-    if isinstance(value, list):
-        return [
-            without_times(item)
-            for item in value
-            if not (isinstance(item, tuple) and item[0] in ("read_time", "readTime"))
-        ]
-    return tuple(map(without_times, value)) if isinstance(value, tuple) else value
-
-
-def subclass(base: Any, **attributes: Any) -> Any:
-    return type(base)(f"My{base.__name__}", (base,), attributes)
-
-
-class ReadCases:
+class ReadCases(ClientCases):
     """The tests; a subclass names the client."""
-
-    client: RestClient
 
     def _read(self, ports: Ports, read: Read, **options: Any) -> Any:
         with self.client.connected(ports["http"], **options) as call:
@@ -117,25 +104,21 @@ class ReadCases:
     def _patch(self, **options: Any) -> None:
         lazyentity.patch(self.client.name, **options)
 
-    @pytest.mark.parametrize("read", READS, ids=lambda read: read.__name__.strip("_"))
+    @pytest.mark.parametrize("name", READS)
     @pytest.mark.parametrize("serialised", [True, False], ids=["serialised", "parsed"])
     def test_reads_are_those_of_stock(
-        self, ports: Ports, read: Read, serialised: bool, monkeypatch: pytest.MonkeyPatch
+        self, ports: Ports, name: str, serialised: bool, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """With msgspec and without it."""
         if not serialised:
             monkeypatch.setattr("lazyentity.patches.rest.responses.parsed_but_properties", None)
-        stock = self._read(ports, read)
-        refused = read in REFUSED or (
-            read is _query_that_is_explained and not self.client.has_query_results
-        )
-        assert isinstance(stock, Raised) is refused
-        self._patch()
-        lazy = self._read(ports, read)
-        if isinstance(stock, Raised):
-            assert lazy.kind is stock.kind
-        else:
-            assert without_times(form(lazy)) == without_times(form(stock))
+
+        def read() -> Any:
+            result = self._read(ports, READS[name])
+            return result.kind if isinstance(result, Raised) else without_times(form(result))
+
+        refused = name in REFUSED or (name == "explained" and not self.client.has_query_results)
+        assert isinstance(self.alike(read), type) is refused
 
     @pytest.mark.parametrize("read", [lookup, query])
     def test_properties_are_lazy(self, ports: Ports, read: Read) -> None:
@@ -191,10 +174,7 @@ class ReadCases:
                 call("commit", mutations, mode=mode)
             return [sent, [entity.to_repr() for entity in entities]]
 
-        stock = self._read(ports, write)
-        self._patch()
-        assert not isinstance(stock, Raised), stock
-        assert self._read(ports, write) == stock
+        assert not isinstance(self.alike(lambda: self._read(ports, write)), Raised)
 
     def test_classes_of_an_application(self, ports: Ports) -> None:
         """Those that the client's documentation says how to put in place of its own."""
@@ -215,12 +195,8 @@ class ReadCases:
                 self.texts = {n for n, v in (properties or {}).items() if "stringValue" in v}
                 super().__init__(key, properties)
 
-        def made(name: str, **attributes: Any) -> Any:
-            return subclass(getattr(package, name), **attributes)
-
         def datastore(entity: Any) -> Any:
-            result = subclass(package.EntityResult, entity_kind=entity)
-            return subclass(package.Datastore, **self.client.result_kinds(made, result))
+            return self.client.own_kind(EntityResult={"entity_kind": entity})
 
         mine = subclass(package.Entity, key_kind=my_key, value_kind=MyValue)
         converted: list[Any] = []
@@ -240,9 +216,7 @@ class ReadCases:
 
         key = subclass(package.Key)
         value = subclass(package.Value, key_kind=key)
-        entity = subclass(package.Entity, value_kind=value)
-        result = subclass(package.EntityResult, entity_kind=entity)
-        datastore = subclass(package.Datastore, entity_result_kind=result)
+        datastore = self.client.own_kind(Entity={"value_kind": value})
 
         self._patch()
         assert not isinstance(self._read(ports, lookup, kind=datastore), Raised)
@@ -252,14 +226,11 @@ class ReadCases:
         """Under way, as in stock."""
 
         def read(client: RestClient, call: Connected) -> Any:
-            first = form(query(client, call))
+            first = without_times(form(query(client, call)))
             call("close")
-            return [first, outcome(query, client, call)]
+            return first, type(outcome(query, client, call))
 
-        stock = self._read(ports, read)
-        self._patch()
-        lazy = self._read(ports, read)
-        assert type(lazy[1]) is type(stock[1])
+        self.alike(lambda: self._read(ports, read))
 
     def test_reads_are_counted_in_a_profile(self, ports: Ports) -> None:
         lazyentity.patch(self.client.name)

@@ -64,30 +64,16 @@ _scalars = st.one_of(
 
 
 def _entities(values: Any) -> Any:
-    return st.fixed_dictionaries(
-        {},
-        optional={
-            "key": _keys,
-            "properties": st.dictionaries(_names, values, max_size=5),
-        },
-    )
+    optional = {"key": _keys, "properties": st.dictionaries(_names, values, max_size=5)}
+    return st.fixed_dictionaries({}, optional=optional)
 
 
-def _arrays(lists: Any) -> Any:
-    return st.fixed_dictionaries({}, optional={"values": lists})
+def _nested(values: Any) -> Any:
+    arrays = st.fixed_dictionaries({}, optional={"values": st.lists(values, max_size=3)})
+    return _value("arrayValue", arrays) | _value("entityValue", _entities(values))
 
 
-_values = st.recursive(
-    _scalars,
-    lambda inner: (
-        _value(
-            "arrayValue",
-            _arrays(st.lists(inner, max_size=3)),
-        )
-        | _value("entityValue", _entities(inner))
-    ),
-    max_leaves=8,
-)
+_values = st.recursive(_scalars, _nested, max_leaves=8)
 
 
 def _results(entities: Any) -> Any:
