@@ -9,18 +9,24 @@ import sys
 from typing import Any
 
 import pytest
+from apache_beam import coders
 from apache_beam.internal import pickler
 from apache_beam.io.gcp.datastore.v1new import datastoreio, types
+from apache_beam.typehints import Tuple
 from google.cloud import datastore
 
 import lazyentity
 from lazyentity.beam import ReadFromDatastore
 from lazyentity.entity import LazyEntity
-from lazyentity.patches.beam.elements import LazyElement
+from lazyentity.patches.beam.coders import ElementCoder
+from lazyentity.patches.beam.elements import LazyElement, of_bytes
 from lazyentity.patches.beam.reads import QueryFn
 from lazyentity.patches.beam.seams import CLIENT
 from tests.patches.beam.forms import form, stock_element
 from tests.patches.beam.test_elements import RICH
+from tests.profiling.receiving import FIVE, Response
+from tests.support import hostile
+from tests.support.strategies.samples import PLAIN
 
 
 @pytest.mark.parametrize("eager", [None, True])
@@ -47,15 +53,16 @@ def test_conversion(eager: bool | None) -> None:
     assert convert(keyed).key.path_elements == ("Kind", 5)
 
 
-def test_an_unpickled_dofn_has_patched_the_process() -> None:
-    for loads, dumps in ((pickle.loads, pickle.dumps), (pickler.loads, pickler.dumps)):
-        lazyentity.unpatch()
-        fn = QueryFn()
-        fn.remark = "kept"
-        made = loads(dumps(fn))
-        assert type(made) is QueryFn
-        assert vars(made) == vars(fn)
-        assert {*lazyentity.patched()} == {"datastore", "beam"}
+@pytest.mark.parametrize("make", [QueryFn, ElementCoder])
+@pytest.mark.parametrize("by", [pickle, pickler])
+def test_a_part_that_is_unpickled_has_patched_the_process(make: Any, by: Any) -> None:
+    part = make()
+    if make is QueryFn:
+        part.remark = "kept"
+    made = by.loads(by.dumps(part))
+    assert type(made) is make
+    assert vars(made) == vars(part)
+    assert {*lazyentity.patched()} == {"datastore", "beam"}
 
 
 def test_eager_mode_of_the_process_is_kept() -> None:
@@ -75,12 +82,10 @@ def test_a_disabled_worker_reads_as_beam_does(
     assert lazyentity.patched() == ()
 
 
-@pytest.mark.parametrize("part", ["reads", "coders"])
-def test_a_worker_without_lazyentity(part: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("make", [QueryFn, ElementCoder])
+def test_a_worker_without_lazyentity(make: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """The error says what to install."""
-    from lazyentity.patches.beam.coders import ElementCoder
-
-    pickled = pickler.dumps(QueryFn() if part == "reads" else ElementCoder())
+    pickled = pickler.dumps(make())
     for name in [name for name in sys.modules if name.partition(".")[0] == "lazyentity"]:
         monkeypatch.setitem(sys.modules, name, None)
     with pytest.raises(ImportError, match=r"pip install 'lazyentity\[beam\]'") as caught:
@@ -112,3 +117,117 @@ def test_without_beam_the_error_says_what_to_install(monkeypatch: pytest.MonkeyP
     monkeypatch.setitem(sys.modules, "apache_beam", None)
     with pytest.raises(ImportError, match=r"pip install 'lazyentity\[beam\]'"):
         import lazyentity.beam  # noqa: F401
+
+
+_CODER = ElementCoder()
+_BEAMS = coders.FastPrimitivesCoder()
+
+
+def test_an_untouched_element_is_the_bytes_that_came() -> None:
+    element = of_bytes(PLAIN)
+    assert element.properties["text"] == "Grüße"
+    encoded = _CODER.encode(element)
+    assert encoded[1:] == PLAIN
+    decoded = _CODER.decode(encoded)
+    assert type(decoded) is LazyElement
+    assert vars(decoded) == {}
+
+
+@pytest.mark.parametrize("value", [stock_element(RICH), ("a", 1), None, [of_bytes(PLAIN)]])
+def test_other_values_are_encoded_as_by_beam(value: Any) -> None:
+    """A type hint may be wrong, and elements come from elsewhere, too."""
+    encoded = _CODER.encode(value)
+    assert encoded[1:] == _BEAMS.encode(value)
+    assert _CODER.decode(encoded) == value
+
+
+def test_inside_of_other_coders() -> None:
+    lazyentity.patch("beam", strict=True)
+    coder = coders.registry.get_coder(Tuple[str, types.Entity])
+    values = ("key", of_bytes(RICH)), ("", stock_element(RICH))
+    for value in values:
+        name, element = coder.decode(coder.encode(value))
+        assert (name, form(element)) == (value[0], form(value[1]))
+    assert PLAIN in coder.encode(("key", of_bytes(PLAIN)))
+    windowed = coders.IterableCoder(ElementCoder())
+    assert [form(each) for each in windowed.decode(windowed.encode([of_bytes(PLAIN)] * 2))] == [
+        form(stock_element(PLAIN))
+    ] * 2
+
+
+def test_in_untyped_collections_bytes_travel_too() -> None:
+    """Beam pickles values of types that it does not know."""
+    encoded = _BEAMS.encode(("key", of_bytes(PLAIN)))
+    assert PLAIN in encoded
+    assert len(encoded) < len(PLAIN) + 150
+    assert form(_BEAMS.decode(encoded)[1]) == form(stock_element(PLAIN))
+
+
+def test_is_as_deterministic_as_beams() -> None:
+    assert _CODER.is_deterministic() is _BEAMS.is_deterministic()
+    ours, theirs = (each.as_deterministic_coder("step") for each in (_CODER, _BEAMS))
+    assert type(ours) is type(theirs)
+    for element in (of_bytes(PLAIN), stock_element(PLAIN)):
+        with pytest.raises(TypeError, match="deterministically encode"):
+            ours.encode(element)
+
+
+def test_identity() -> None:
+    assert ElementCoder() == _CODER
+    assert hash(ElementCoder()) == hash(_CODER)
+    assert _CODER != _BEAMS
+    assert _CODER.to_type_hint() is types.Entity
+    assert _CODER.estimate_size(of_bytes(PLAIN)) == len(PLAIN) + 1
+
+
+def test_is_the_coder_of_elements_while_patched() -> None:
+    assert type(coders.registry.get_coder(types.Entity)) is coders.FastPrimitivesCoder
+    assert type(coders.registry.get_coder(LazyElement)) is ElementCoder
+    lazyentity.patch("beam", strict=True)
+    assert type(coders.registry.get_coder(types.Entity)) is ElementCoder
+    assert type(coders.registry.get_coder(types.Key)) is coders.FastPrimitivesCoder
+    lazyentity.unpatch("beam")
+    assert type(coders.registry.get_coder(types.Entity)) is coders.FastPrimitivesCoder
+
+
+def test_a_coder_of_the_application_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(coders.registry._coders, types.Entity, coders.PickleCoder)
+    assert type(coders.registry.get_coder(LazyElement)) is coders.PickleCoder
+    lazyentity.patch("beam", strict=True)
+    for typehint in (types.Entity, LazyElement):
+        assert type(coders.registry.get_coder(typehint)) is coders.PickleCoder
+
+
+def test_elements() -> None:
+    """Reads of elements count for the site of their entities, which can have no options."""
+    lazyentity.patch("beam")
+    with lazyentity.profile() as profile:
+        entities = Response(lazyentity.backend, [FIVE] * 3).entities()
+        elements = [types.Entity.from_client_entity(entity) for entity in entities]
+        del entities
+        names = hostile.Name("a"), "a"
+        assert [each.properties[name] for name in names for each in elements] == [1] * 6
+        assert elements[0].properties.get("b") == elements[0].properties["b"]
+        assert len(dict(elements[2].properties.items())) == 5
+    report = profile.report()
+    assert "a" in profile.table()
+    (reads,) = report.sites
+    assert reads.entities == 3
+    assert not reads.suggestion.options
+    assert reads.suggestion.reason.startswith("wrap() takes only")
+    (kind,) = report.kinds
+    decoded = {found.name: found.decoded for found in kind.properties}
+    assert decoded == {"a": 3, "b": 2, "c": 1, "d": 1, "e": 1}
+
+
+def test_pickles() -> None:
+    """An element of which nothing was changed is pickled as its bytes, while a profile runs too."""
+    lazyentity.patch("beam")
+    with lazyentity.profile():
+        (entity,) = Response(lazyentity.backend, [FIVE]).entities()
+        element = types.Entity.from_client_entity(entity)
+        unread = pickle.dumps(element)
+        assert element.properties["a"] == 1
+        assert pickle.dumps(element) == unread
+    assert len(unread) < len(FIVE) + 100
+    assert pickle.loads(unread) == element

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import functools
 import pickle
 from collections.abc import Callable
 from typing import Any
@@ -21,8 +22,9 @@ from lazyentity.patches.beam.coders import ElementCoder
 from lazyentity.patches.beam.elements import LazyElement, of_bytes
 from tests.patches.beam.forms import client_form, form, stock_element
 from tests.support import hostile
+from tests.support.changing import CHANGES, RESIZING, adding_and_deleting, meanwhile, rebuild
 from tests.support.snapshots import Raised, geo_points_without_address, outcome
-from tests.support.stock import EntityMessage, content, stock_entity
+from tests.support.stock import EntityMessage, content, in_order_of, stock_entity
 from tests.support.strategies import Grammar, entities
 from tests.support.strategies.samples import PLAIN, serialise
 
@@ -46,30 +48,6 @@ RICH = serialise(
     excluded=("text",),
     meanings={"text": 15, "number": 9},
 )
-
-
-@pytest.mark.parametrize("name", ["pickle", "coder"])
-def test_loaded_inside_eager(name: str) -> None:
-    """Beam's own element, with the changes; a copy is of the class that it was made of."""
-    changes: tuple[Callable[[Any], None], ...] = (_leave, _change)
-    for change in changes:
-        element: Any = of_bytes(RICH)
-        change(element)
-        with lazyentity.eager():
-            loaded = _COPIES[name](element)
-            assert type(copy.copy(element)) is LazyElement
-        assert type(loaded) is types.Entity
-        stock = stock_element(RICH)
-        change(stock)
-        assert form(loaded) == form(stock)
-
-
-def _leave(_: Any) -> None: ...
-
-
-def _change(element: Any) -> None:
-    element.properties["number"] = 5
-    del element.properties["text"]
 
 
 @given(raw=entities(Grammar()))
@@ -142,120 +120,70 @@ def test_an_unpatched_process_writes_meanings_too() -> None:
     assert lazyentity.patched() == ()
 
 
-def _change_key(element: Any) -> None:
-    element.key = types.Key(["Kind", "another"], project="p", namespace="n")
+def _embedded() -> types.Entity:
+    made = types.Entity(types.Key(["Inner", 2]))
+    made.set_properties({"number": 5})
+    return made
 
 
-def _change_namespace(element: Any) -> None:
-    element.key.namespace = "another"
+_CHANGES: dict[str, Callable[[Any], object]] = {
+    "nothing": lambda one: None,
+    "reads": lambda one: list(one.properties.values()),
+    "assigns": lambda one: one.properties.update(number=77, new=types.Key(["Other", 1])),
+    "assigns elements": lambda one: one.set_properties({"inner": _embedded(), "new": [1, None]}),
+    "deletes": lambda one: (one.properties.__delitem__("text"), one.properties.pop("inner")),
+    "replaces": lambda one: setattr(one, "properties", {"number": 5}),
+    "changes a list": lambda one: one.properties["list"].append(5),
+    "changes inside": lambda one: one.properties["inner"].properties.update(number=78),
+    "changes an inner key": lambda one: setattr(
+        one.properties["inner"].key, "path_elements", ("Inner", 5)
+    ),
+    "changes a key": lambda one: setattr(one.properties["key"], "namespace", "another"),
+    "sets the key": lambda one: setattr(
+        one, "key", types.Key(["Kind", "another"], project="p", namespace="n")
+    ),
+    "sets the namespace": lambda one: setattr(one.key, "namespace", "another"),
+    "takes the key": lambda one: setattr(one, "key", None),
+    "excludes": lambda one: one.exclude_from_indexes.add("number"),
+    "excludes a tuple": lambda one: setattr(one, "exclude_from_indexes", ("number", "new")),
+    "remarks": lambda one: setattr(one, "remark", "kept"),
+}
 
 
-def _no_key(element: Any) -> None:
-    element.key = None
+@pytest.mark.parametrize("change", ["nothing", "assigns", "deletes"])
+@pytest.mark.parametrize("name", ["pickle", "coder"])
+def test_loaded_inside_eager(name: str, change: str) -> None:
+    """Beam's own element, with the changes; a copy is of the class that it was made of."""
+    element, stock = of_bytes(RICH), stock_element(RICH)
+    for each in (element, stock):
+        _CHANGES[change](each)
+    with lazyentity.eager():
+        loaded = _COPIES[name](element)
+        assert type(copy.copy(element)) is LazyElement
+    assert type(loaded) is types.Entity
+    assert form(loaded) == form(stock)
 
 
-def _exclude(element: Any) -> None:
-    element.exclude_from_indexes.add("number")
-
-
-def _exclude_a_tuple(element: Any) -> None:
-    element.exclude_from_indexes = ("number", "new")
-
-
-def _assign(element: Any) -> None:
-    element.properties["number"] = 77
-    element.properties["new"] = types.Key(["Other", 1])
-
-
-def _assign_elements(element: Any) -> None:
-    embedded = types.Entity(types.Key(["Inner", 2]))
-    embedded.set_properties({"number": 5})
-    element.set_properties({"inner": embedded, "new": [1, None]})
-
-
-def _delete(element: Any) -> None:
-    del element.properties["text"]
-    element.properties.pop("inner")
-
-
-def _change_list(element: Any) -> None:
-    element.properties["list"].append(5)
-
-
-def _change_inside(element: Any) -> None:
-    element.properties["inner"].properties["number"] = 78
-
-
-def _change_inner_key(element: Any) -> None:
-    element.properties["inner"].key.path_elements = ("Inner", 5)
-
-
-def _change_key_property(element: Any) -> None:
-    element.properties["key"].namespace = "another"
-
-
-def _replace(element: Any) -> None:
-    element.properties = {"number": 5}
-
-
-def _remark(element: Any) -> None:
-    element.remark = "kept"
-
-
-def _read(element: Any) -> None:
-    list(element.properties.values())
-
-
-_CHANGES = [
-    _assign,
-    _assign_elements,
-    _change_inner_key,
-    _change_inside,
-    _change_key,
-    _change_key_property,
-    _change_list,
-    _change_namespace,
-    _delete,
-    _exclude,
-    _exclude_a_tuple,
-    _no_key,
-    _read,
-    _remark,
-    _replace,
-]
-
-
-@pytest.mark.parametrize("change", _CHANGES)
-def test_changes(change: Callable[[Any], None]) -> None:
-    """They are kept by copies, and written as Beam writes them."""
+@pytest.mark.parametrize("name", _CHANGES)
+def test_changes(name: str) -> None:
+    """They are kept by copies, and written as Beam writes them; the other meanings stay."""
     stock, lazy = stock_element(RICH), of_bytes(RICH)
     for element in (stock, lazy):
-        change(element)
+        _CHANGES[name](element)
     written = outcome(lambda: client_form(stock.to_client_entity()))
     # Beam gives projects to keys when it writes them.
     expected = form(stock)
-    for name, duplicate in {"itself": lambda element: element, **_COPIES}.items():
+    for how, duplicate in {"itself": lambda element: element, **_COPIES}.items():
         made = duplicate(lazy)
-        assert outcome(lambda made=made: client_form(made.to_client_entity())) == written, name
-        assert form(made) == expected, name
-    stock_again = of_bytes(RICH)
-    assert (stock_again == lazy) is (stock_element(RICH) == stock)
-
-
-@pytest.mark.parametrize("change", _CHANGES)
-def test_meanings_of_what_is_unchanged(change: Callable[[Any], None]) -> None:
-    element = of_bytes(RICH)
-    change(element)
-    written = outcome(element.to_client_entity)
-    if isinstance(written, Raised) or change in (_replace, _remark):
+        assert outcome(lambda made=made: client_form(made.to_client_entity())) == written, how
+        assert form(made) == expected, how
+    assert (of_bytes(RICH) == lazy) is (stock_element(RICH) == stock)
+    if isinstance(written, Raised) or name in ("replaces", "remarks"):
         return
-    message = stock_entity(lazyentity.raw(written))
-    expected = {"text": 15, "number": 9}
-    lost: dict[Any, set[str]] = {_assign: {"number"}, _delete: {"text"}}
-    changed = lost.get(change, set())
-    assert {name: meaning for name, (meaning, _) in message._meanings.items()} == {
-        name: meaning for name, meaning in expected.items() if name not in changed
-    }
+    meanings = {"text": 15, "number": 9}
+    meanings.pop({"assigns": "number", "deletes": "text"}.get(name, ""), None)
+    message = stock_entity(lazyentity.raw(lazy.to_client_entity()))
+    assert {each: meaning for each, (meaning, _) in message._meanings.items()} == meanings
 
 
 def test_one_property_is_decoded_when_it_is_read() -> None:
@@ -326,3 +254,117 @@ def test_the_error_of_a_property_with_a_hostile_key(
         for name in ("bad", hostile.Name("bad")):
             assert outcome(element.properties.__getitem__, name) == expected
         assert element.properties[hostile.Name("good")] == 1
+
+
+_NAMES = [f"p{number}" for number in range(20)]
+_VALUES: dict[str, Any] = {name: number for number, name in enumerate(_NAMES)}
+_RAW = serialise({**_VALUES, "p5": types.Key(["Kind", 5], project="p").to_client_key()})
+
+
+class _Hooked(types.Key):  # type: ignore[misc]  # announces no types
+    """A key that calls a function when it is converted."""
+
+    act: Callable[[], object]
+
+    def to_client_key(self) -> Any:
+        self.act()
+        return super().to_client_key()
+
+
+def _hooked(act: Callable[[], object]) -> _Hooked:
+    made = _Hooked(["Kind", 1], project="p")
+    made.act = act
+    return made
+
+
+def _both() -> tuple[Any, Any]:
+    """Return Beam's element of an entity and the lazy one, with properties in the same order."""
+    ordered = in_order_of(LazyEntity.from_bytes(_RAW), stock_entity(_RAW))
+    return types.Entity.from_client_entity(ordered), of_bytes(_RAW)
+
+
+def _written(element: Any) -> Any:
+    return client_form(element.to_client_entity())
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_value_changes_the_others(change: str) -> None:
+    """As Beam's own element: an error, where there are more or fewer then; nothing is lost."""
+    results = []
+    for element in _both():
+        element.properties["p5"] = _hooked(functools.partial(CHANGES[change], element.properties))
+        results.append(outcome(functools.partial(_written, element)))
+        del element.properties["p5"]
+        results.append(form(element))
+    assert results[:2] == results[2:]
+    # In which of two orders the properties are is left to chance: of a swap, that counts.
+    assert change == "swaps" or isinstance(results[0], Raised) is (change in RESIZING)
+
+
+def test_nothing_is_left_out() -> None:
+    """Beam leaves out properties of such a dict without an error."""
+    for place in range(1, 20):
+        element = of_bytes(_RAW)
+        name = list(element.properties)[place]
+        element.properties[name] = _hooked(functools.partial(rebuild, element.properties))
+        written = outcome(element.to_client_entity)
+        if isinstance(written, Raised):
+            assert written.kind is RuntimeError
+        else:
+            assert written.keys() == _VALUES.keys()
+
+
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
+def test_the_key_changes_the_values(change: Callable[[Any], object]) -> None:
+    """Keys are converted first: the values are those that are there then."""
+    results = []
+    for element in _both():
+        _ = element.properties["p1"]
+        element.key = _hooked(functools.partial(change, element.properties))
+        results.append(client_form(element.to_client_entity()))
+    assert results[0] == results[1]
+
+
+_USES: dict[str, Callable[[Any], Any]] = {
+    "encode": lambda element: ElementCoder().decode(ElementCoder().encode(element)).properties,
+    "items": lambda element: dict(element.properties.items()),
+    "copy": lambda element: element.properties.copy(),
+    "changes": lambda element: {**_VALUES, **element.properties.changes()[0]},
+}
+
+
+@pytest.mark.parametrize("use", _USES.values(), ids=_USES)
+@pytest.mark.usefixtures("frequent_switches")
+def test_another_thread_changes_an_element(use: Callable[[Any], Any]) -> None:
+    """All that stays is there each time, and nothing fails."""
+    raw = serialise(_VALUES)
+    for _ in range(6):
+        element = of_bytes(raw)
+
+        def act(element: Any = element) -> None:
+            for turn in range(40):
+                if turn % 8 == 0:
+                    _ = element.properties[_NAMES[turn // 8]]
+                used = use(element)
+                assert {name: used[name] for name in _NAMES} == _VALUES
+
+        meanwhile(adding_and_deleting(element.properties), act)
+
+
+@pytest.mark.usefixtures("frequent_switches")
+def test_another_thread_moves_a_value() -> None:
+    """It is found under one of the names at least, as the thread keeps it."""
+    properties = of_bytes(serialise(_VALUES)).properties
+
+    def change(_turn: int) -> None:
+        properties["moved"] = properties["p1"]
+        del properties["p1"]
+        properties["p1"] = properties["moved"]
+        del properties["moved"]
+
+    def act() -> None:
+        for _ in range(3_000):
+            assigned, deleted = properties.changes()
+            assert "moved" in assigned or "p1" not in deleted
+
+    meanwhile(change, act)

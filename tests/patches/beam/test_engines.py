@@ -1,4 +1,4 @@
-"""A pipeline on Flink, whose workers are processes of their own."""
+"""A pipeline on Flink: a job server with an embedded Flink, and a pool of worker processes."""
 
 from __future__ import annotations
 
@@ -6,16 +6,20 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import grpc
 import pytest
-from apache_beam.io.gcp.datastore.v1new import datastoreio
+from apache_beam.portability.api import beam_fn_api_pb2_grpc
+from apache_beam.runners.worker.worker_pool_main import BeamFnExternalWorkerPoolServicer
 
-from lazyentity.beam import ReadFromDatastore
-from tests.patches.beam import flink, pipelines
-from tests.patches.beam.forms import client_form
-from tests.patches.beam.test_pipelines import Contents, expected_results
+from tests.patches.beam import pipelines
+from tests.patches.beam.test_pipelines import TRANSFORMS, Contents, check_results
+from tests.support import child_server
 
 _ROOT = Path(__file__).parents[3]
 
@@ -23,9 +27,73 @@ _ROOT = Path(__file__).parents[3]
 pytestmark = [pytest.mark.engines, pytest.mark.filterwarnings("ignore")]
 
 
+_LIBRARIES = "LAZYENTITY_TEST_FLINK"
+"""The environment variable with the folder that ``tools/install flink`` has filled."""
+
+_HOST = "127.0.0.1"
+_CONFIGURATION = {
+    "restart-strategy.type": "fixed-delay",
+    "restart-strategy.fixed-delay.attempts": "2",
+    "restart-strategy.fixed-delay.delay": "100ms",
+    "jobmanager.bind-host": _HOST,
+    "rest.bind-address": _HOST,
+    "taskmanager.bind-host": _HOST,
+}
+
+
+@contextmanager
+def _job_server(folder: Path) -> Iterator[str]:
+    """Run the server while inside, and give its address.
+
+    Flink restarts a job whose worker died. The server listens on all interfaces, whatever its
+    arguments say: tools/loopback-only keeps it from the network.
+
+    Args:
+        folder: for the configuration and temporary files.
+    """
+    configuration = [f"{name}: {value}\n" for name, value in _CONFIGURATION.items()]
+    (folder / "flink-conf.yaml").write_text("".join(configuration))
+
+    def command(port: int) -> list[str]:
+        return [
+            "java",
+            # The jobs are too short for more optimisation.
+            *("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xmx512m"),
+            "--add-opens=java.base/java.lang=ALL-UNNAMED",
+            "--add-opens=java.base/java.util=ALL-UNNAMED",
+            f"-Djava.io.tmpdir={folder}",
+            "-Dorg.slf4j.simpleLogger.defaultLogLevel=error",
+            *("-cp", str(Path(os.environ[_LIBRARIES], "*"))),
+            "org.apache.beam.runners.flink.FlinkJobServerDriver",
+            *(f"--job-host={_HOST}", f"--job-port={port}"),
+            *("--artifact-port=0", "--expansion-port=0"),
+            *("--flink-master=[local]", f"--flink-conf-dir={folder}", f"--artifacts-dir={folder}"),
+        ]
+
+    with child_server.running(command) as port:
+        yield f"{_HOST}:{port}"
+
+
+@contextmanager
+def _worker_pool() -> Iterator[str]:
+    """Start worker processes when a runner asks, while inside; give the address to ask."""
+    pool = BeamFnExternalWorkerPoolServicer(use_process=True)
+    server = grpc.server(ThreadPoolExecutor())
+    beam_fn_api_pb2_grpc.add_BeamFnExternalWorkerPoolServicer_to_server(pool, server)
+    port = server.add_insecure_port(f"{_HOST}:0")
+    server.start()
+    try:
+        yield f"{_HOST}:{port}"
+    finally:
+        server.stop(grace=None).wait()
+        for process in pool._worker_processes.values():
+            process.kill()
+            process.communicate()
+
+
 @pytest.fixture(scope="module")
 def job_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with flink.job_server(tmp_path_factory.mktemp("flink")) as address:
+    with _job_server(tmp_path_factory.mktemp("flink")) as address:
         yield address
 
 
@@ -36,7 +104,7 @@ def on_flink(job_server: str, stored: Any, monkeypatch: pytest.MonkeyPatch) -> I
     folders = [str(Path(sys.executable).parent), os.environ["PATH"]]
     monkeypatch.setenv("PATH", os.pathsep.join(folders))
     monkeypatch.setenv("PYTHONPATH", str(_ROOT))
-    with flink.worker_pool() as pool:
+    with _worker_pool() as pool:
         yield [
             "--runner=PortableRunner",
             f"--job_endpoint={job_server}",
@@ -46,30 +114,10 @@ def on_flink(job_server: str, stored: Any, monkeypatch: pytest.MonkeyPatch) -> I
         ]
 
 
-def _stock() -> Any:
-    return datastoreio.ReadFromDatastore(pipelines.query(), num_splits=3)
-
-
-def _lazy() -> Any:
-    return ReadFromDatastore(pipelines.query(), num_splits=3)
-
-
-_MARKED = [number for number in range(pipelines.COUNT) if number % 3 and number % 2]
-
-
 def test_flink(on_flink: list[str], tmp_path: Path, contents: Contents) -> None:
     """Beam's results, though a worker is killed in the middle; what they unpickle patches them."""
-    before = contents()
-    results = pipelines.run(_lazy(), tmp_path, on_flink, kill=True)
-    lazily = contents()
-    assert results == pipelines.run(_stock(), tmp_path, on_flink) == expected_results()
-    stock = contents()
-    assert {key: client_form(entity) for key, entity in lazily.items()} == {
-        key: client_form(entity) for key, entity in stock.items()
-    }
-    assert sorted(each["number"] for each in lazily.values() if each.get("marked")) == _MARKED
-    for key, entity in before.items():
-        assert lazily[key]._meanings.keys() == entity._meanings.keys()
+    reads = (partial(each, pipelines.query(), num_splits=3) for each in TRANSFORMS)
+    check_results(*reads, tmp_path, on_flink, contents, kill=True)
 
 
 def test_example(job_server: str) -> None:

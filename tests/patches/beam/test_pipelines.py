@@ -4,20 +4,31 @@ from __future__ import annotations
 
 import runpy
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import apache_beam as beam
 import pytest
 from apache_beam.io.gcp.datastore.v1new import datastoreio, helper, types
+from apache_beam.metrics import Metrics
+from apache_beam.metrics.execution import MetricsEnvironment
+from apache_beam.portability.api import beam_runner_api_pb2
 from apache_beam.testing.util import assert_that, equal_to
+from google.api_core.exceptions import GoogleAPICallError
 from google.cloud import datastore
 from google.cloud.environment_vars import GCD_HOST
 
 import lazyentity
 from lazyentity.beam import ReadFromDatastore
+from lazyentity.bench.server.grpc_frontend import start_grpc
+from lazyentity.bench.server.keys import EntityKey, Partition
+from lazyentity.bench.server.schema import Entity
+from lazyentity.bench.server.service import DatastoreService
+from lazyentity.bench.server.store import PendingWrite
 from lazyentity.patches.beam.elements import LazyElement
 from lazyentity.patches.beam.reads import QueryFn
+from lazyentity.patches.clients import ClientName
 from tests.patches.beam import pipelines
 from tests.patches.beam.forms import client_form
 from tests.support.clients import PROJECT
@@ -37,29 +48,55 @@ def _read(name: str, query: Any = None) -> Any:
     return transform(query or pipelines.query(), num_splits=3)
 
 
-@pytest.mark.parametrize("name", ["transform", "patch"])
-def test_read_filter_group_count_write(name: str, tmp_path: Path, contents: Contents) -> None:
+TRANSFORMS = ReadFromDatastore, datastoreio.ReadFromDatastore
+
+
+def check_results(
+    read: Callable[[], Any],
+    read_stock: Callable[[], Any],
+    folder: Path,
+    options: list[str],
+    contents: Contents,
+    *,
+    kill: bool = False,
+) -> set[ClientName]:
+    """Check that the pipeline has Beam's results, and stores what it stores with Beam's elements.
+
+    What was written lazily is read and written again. Meanings, which Beam drops, stay.
+
+    Args:
+        read: makes the lazy transform.
+        read_stock: makes Beam's.
+        folder: for files.
+        options: of the pipelines.
+        contents: the fixture.
+        kill: whether a worker is killed in the middle.
+
+    Returns:
+        The clients that are patched in this process after the lazy pipeline.
+    """
     before = contents()
-    results = pipelines.run(_read(name), tmp_path, _DIRECT)
-    assert {*lazyentity.patched()} == {"beam", "datastore"}
+    results = pipelines.run(read(), folder, options, kill=kill)
+    patched = {*lazyentity.patched()}
     lazily = contents()
-    # What was written lazily is read and written again.
-    assert results == pipelines.run(_read("stock"), tmp_path, _DIRECT) == expected_results()
+    chosen = [number for number in range(pipelines.COUNT) if number % 3]
+    by_parity = {"even": [n for n in chosen if n % 2 == 0], "odd": [n for n in chosen if n % 2]}
+    expected = [[parity, len(numbers), sum(numbers)] for parity, numbers in by_parity.items()]
+    assert results == pipelines.run(read_stock(), folder, options) == expected
     stock = contents()
     assert {key: client_form(entity) for key, entity in lazily.items()} == {
         key: client_form(entity) for key, entity in stock.items()
     }
     for key, entity in before.items():
-        # Beam drops them.
         assert lazily[key]._meanings.keys() == entity._meanings.keys()
         assert ("marked" in lazily[key]) is bool(entity["number"] % 3 and entity["number"] % 2)
+    return patched
 
 
-def expected_results() -> list[list[Any]]:
-    """Return the results of the pipeline."""
-    chosen = [number for number in range(pipelines.COUNT) if number % 3]
-    by_parity = {"even": [n for n in chosen if n % 2 == 0], "odd": [n for n in chosen if n % 2]}
-    return [[parity, len(numbers), sum(numbers)] for parity, numbers in by_parity.items()]
+@pytest.mark.parametrize("name", ["transform", "patch"])
+def test_read_filter_group_count_write(name: str, tmp_path: Path, contents: Contents) -> None:
+    reads = (partial(_read, each) for each in (name, "stock"))
+    assert check_results(*reads, tmp_path, _DIRECT, contents) == {"beam", "datastore"}
 
 
 class _Kind(beam.DoFn):  # type: ignore[misc]  # announces no types
@@ -131,3 +168,168 @@ def test_namespaces(stored: datastore.Client) -> None:
             names = read | beam.Map(lambda element: element.key.namespace)
             assert_that(names, equal_to([name]))
     stored.delete_multi(keys)
+
+
+def _reports(test: Any) -> Any:
+    return pytest.mark.any_backend(pytest.mark.usefixtures("stored")(test))
+
+
+_LabelledPayload = beam_runner_api_pb2.LabelledPayload
+_STOCK: Any = datastoreio.ReadFromDatastore
+_DIFFERS = ("msecs", "sampled_byte_size", "latencies")
+"""Parts of the names of the metrics with times and with the encoded sizes."""
+
+
+class _Counting(beam.DoFn):  # type: ignore[misc]  # announces no types
+    def process(self, element: Any) -> Iterator[Any]:
+        Metrics.counter("numbers", "even").inc(element.properties["number"] % 2 == 0)
+        Metrics.distribution("numbers", "all").update(element.properties["number"])
+        yield element.properties["parity"], element
+
+
+def _pipeline(read: Any) -> Any:
+    # By its whole name: Beam 2.60 knows no other.
+    runner = "apache_beam.runners.portability.fn_api_runner.FnApiRunner"
+    made = beam.Pipeline(runner=runner, argv=[])
+    _ = (
+        made
+        | read(pipelines.query(), num_splits=3)
+        | "Count" >> beam.ParDo(_Counting())
+        | beam.GroupByKey()
+        | "Elements" >> beam.FlatMap(lambda group: group[1])
+        | datastoreio.WriteToDatastore(PROJECT, throttle_rampup=False)
+    )
+    return made
+
+
+def _metrics(read: Any) -> list[Any]:
+    """Run the pipeline; return all of its metrics, and those of the process."""
+    helper.get_client.cache_clear()
+    MetricsEnvironment.process_wide_container().reset()
+    result = _pipeline(read).run()
+    result.wait_until_finish()
+    infos = [
+        (
+            info.urn,
+            sorted(info.labels.items()),
+            info.type,
+            None if any(part in info.urn for part in _DIFFERS) else info.payload,
+        )
+        for info in result.monitoring_infos()
+    ]
+    user = {
+        kind: [(str(each.key), each.attempted, each.committed) for each in results]
+        for kind, results in result.metrics().query().items()
+    }
+    return [sorted(infos, key=str), user, _process_metrics()]
+
+
+def _process_metrics() -> list[Any]:
+    """Return the metrics of the calls of services."""
+    infos = MetricsEnvironment.process_wide_container().to_runner_api_monitoring_infos(None)
+    return sorted(
+        (
+            info.urn,
+            sorted(info.labels.items()),
+            None if any(part in info.urn for part in _DIFFERS) else info.payload,
+        )
+        for info in infos.values()
+    )
+
+
+def _displayed(read: Any) -> list[Any]:
+    """Return the names and the display data of all parts of the pipeline."""
+    displayed = []
+    for part in _pipeline(read).to_runner_api().components.transforms.values():
+        data = [_LabelledPayload.FromString(each.payload) for each in part.display_data]
+        for each in data:
+            # The lazy transform has a name of its own.
+            if each.namespace == f"{read.__module__}.ReadFromDatastore":
+                each.namespace = "read"
+        displayed.append((part.unique_name, part.spec.urn, list(map(str, data))))
+    return displayed
+
+
+@_reports
+def test_metrics() -> None:
+    stock = _metrics(_STOCK)
+    assert len(stock[0]) > 50
+    assert any("_msecs" in info[0] for info in stock[0])
+    counted = {key: value for key, value, _ in stock[1]["counters"] if "even" in key}
+    assert [*counted.values()] == [pipelines.COUNT // 2]
+    assert any("BatchDatastoreRead" in str(info) for info in stock[2])
+    assert _metrics(ReadFromDatastore) == stock
+    lazyentity.unpatch()
+    lazyentity.patch("beam", strict=True)
+    assert _metrics(_STOCK) == stock
+
+
+@_reports
+def test_metrics_of_an_error() -> None:
+    invalid = types.Query(pipelines.KIND, PROJECT, limit=-1)
+    reported = []
+    for fn in (_STOCK._QueryFn(), QueryFn()):
+        MetricsEnvironment.process_wide_container().reset()
+        with pytest.raises(GoogleAPICallError) as caught:
+            list(fn.process(invalid))
+        reported.append((type(caught.value), _process_metrics()))
+        lazyentity.patch("beam", "datastore", strict=True)
+    assert "BatchDatastoreRead" in str(reported[0])
+    assert reported[0] == reported[1]
+
+
+@_reports
+def test_display_data() -> None:
+    stock = _displayed(_STOCK)
+    assert "num_splits" in str(stock)
+    assert "_QueryFn" in str(stock)
+    assert ReadFromDatastore.__module__ == "lazyentity.beam"
+    assert _displayed(ReadFromDatastore) == stock
+    lazyentity.patch("beam", strict=True)
+    assert _displayed(_STOCK) == stock
+
+
+_MANY = 100_000
+_SMALL = "Small"
+
+
+@pytest.fixture
+def _many_entities(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    service = DatastoreService()
+    # Through the client, storing them would take ten times as long as the test.
+    writes = {}
+    for number in range(1, _MANY + 1):
+        entity = Entity()
+        entity.key.partition_id.project_id = PROJECT
+        entity.key.path.add(kind=_SMALL, id=number)
+        entity.properties["number"].integer_value = number
+        key = EntityKey(Partition(PROJECT, "", ""), ((_SMALL, 0, number),))
+        key_wire = entity.key.SerializeToString()
+        writes[key] = PendingWrite(key_wire, entity.SerializeToString())
+    service._store.commit(writes)
+    server, port = start_grpc(service, 0)
+    monkeypatch.setenv(GCD_HOST, f"127.0.0.1:{port}")
+    helper.get_client.cache_clear()
+    yield
+    helper.get_client.cache_clear()
+    server.stop(grace=None).wait()
+
+
+@pytest.mark.any_backend
+@pytest.mark.usefixtures("_many_entities")
+def test_splits_are_disjoint_and_complete() -> None:
+    split = datastoreio.ReadFromDatastore._SplitQueryFn(5)
+    queries = list(split.process(types.Query(_SMALL, PROJECT)))
+    assert len(queries) == 5
+    lazyentity.patch("beam", "datastore", strict=True)
+    ranges = []
+    for query in queries:
+        elements = list(QueryFn().process(query))
+        assert {*map(type, elements)} == {LazyElement}
+        numbers = [element.properties["number"] for element in elements]
+        assert numbers == [element.key.path_elements[-1] for element in elements]
+        ranges.append(numbers)
+    ranges.sort()
+    assert [number for numbers in ranges for number in numbers] == [*range(1, _MANY + 1)]
+    # The sample of keys that splits them is random; Beam's last range begins at its last key.
+    assert sorted(map(len, ranges))[1] > _MANY / 5 / 3
