@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from google.appengine.ext.ndb import context, model, tasklets
+
 import lazyentity
 
 with warnings.catch_warnings():
@@ -43,3 +45,10 @@ def lazily(*, eager: bool = False) -> Iterator[None]:
         yield
     finally:
         lazyentity.unpatch("appengine")
+
+
+def fresh() -> Any:
+    """Enter a context that has nothing cached."""
+    made = context.Context(model.make_connection())
+    tasklets.set_context(made)
+    return made

@@ -1,4 +1,4 @@
-"""Any sequence of operations does to a lazy entity what it does to a stock one."""
+"""Any operations, in any order or at once, do to a lazy entity what they do to a stock one."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+import pytest
 from google.appengine.api import datastore_types
 from hypothesis import assume, settings
 from hypothesis import strategies as st
@@ -21,20 +22,47 @@ from hypothesis.stateful import (
 
 import lazyentity
 from lazyentity.codec.undecoded import UNDECODED
-from lazyentity.patches.appengine import conversion  # noqa: F401  # registers the operations
-from tests.patches.appengine.sides import alone, described, lazy, outcome, stock
-from tests.patches.appengine.strategies import EntityProto, entity_protos
+from lazyentity.patches.appengine import (
+    conversion,  # noqa: F401  # registers the operations
+    operations,
+)
+from tests.patches.appengine.messages import (
+    EntityProto,
+    alone,
+    described,
+    entity_proto,
+    entity_protos,
+    is_made,
+    lazy,
+    outcome,
+    prop,
+    stock,
+)
+from tests.support.changing import acting, meanwhile, rebuild
+from tests.support.concurrency import together
 
-PICKS = st.integers(0, 11)
+PICKS = st.integers(0, 12)
 VALUES = st.one_of(
     st.none(),
     st.integers(-(2**70), 2**70),
     st.text(max_size=3),
     st.builds(datastore_types.Text, st.text(max_size=3)),
     st.lists(st.booleans(), max_size=2),
-    st.just(()),
+    st.sampled_from([(), object]),
     st.just(datastore_types.Key.from_path("Kind", 7, _app="app", namespace="")),
 )
+WHOLE: dict[str, Callable[[Any], Any]] = {
+    "items": lambda entity: list(map(list, entity.items())),
+    "values": lambda entity: list(entity.values()),
+    "repr": repr,
+    "ToXml": lambda entity: entity.ToXml(),
+    "|": lambda entity: [sorted(made.keys()) for made in (entity | {"a": 1}, {"a": 1} | entity)],
+    "==": lambda entity: [entity == dict(entity), entity == {}, entity != dict(entity)],
+    "copy": copy.copy,
+    "deepcopy": copy.deepcopy,
+    "pickle": lambda entity: pickle.loads(pickle.dumps(entity)),
+}
+"""Operations that read all properties."""
 
 
 class Twins(RuleBasedStateMachine):
@@ -46,18 +74,17 @@ class Twins(RuleBasedStateMachine):
 
     @initialize(message=entity_protos())
     def make(self, message: Any) -> None:
-        assume(type(outcome(lambda: stock(message))[0]) is list)
+        assume(is_made(outcome(lambda: stock(message))))
         self.message = message
-        self.stock = stock(message)
-        self.lazy = lazy(message, self.index_type)
+        self.start_over()
 
     @rule()
     def start_over(self) -> None:
         self.stock, self.lazy = stock(self.message), lazy(self.message, self.index_type)
 
     def name(self, pick: int) -> str:
-        """One of the present names and two absent ones."""
-        names: list[str] = [*sorted(self.stock), "absent", "a"]
+        """One of the present names, of two absent ones and one that is none."""
+        names: list[str] = [*sorted(self.stock), "absent", "a", ""]
         return names[pick % len(names)]
 
     def both(self, operation: Callable[[Any], Any], *reads: str) -> None:
@@ -105,39 +132,35 @@ class Twins(RuleBasedStateMachine):
         name = self.name(pick)
         self.both(lambda entity: entity.__delitem__(name))
 
+    @rule()
+    def clear(self) -> None:
+        self.both(lambda entity: entity.clear())
+
     @rule(picks=st.lists(PICKS, max_size=3))
     def flag(self, picks: list[int]) -> None:
         names = list(map(self.name, picks))
         self.both(lambda entity: entity.set_unindexed_properties(names))
 
-    @rule(
-        method=st.sampled_from(
-            ["key", "kind", "is_saved", "is_projection", "unindexed_properties", "copy"]
-        )
-    )
-    def ask(self, method: str) -> None:
-        self.both(lambda entity: getattr(entity, method)())
+    @rule()
+    def ask(self) -> None:
+        for method in (
+            *("app", "copy", "entity_group", "is_projection", "is_saved", "key", "kind"),
+            *("namespace", "parent", "unindexed_properties"),
+        ):
+            self.both(lambda entity: getattr(entity, method)())  # noqa: B023  # called at once
 
-    @rule(whole=st.sampled_from(["items", "values", "repr", "ToXml", "|", "=="]))
+    @rule()
+    def compare(self) -> None:
+        other = stock(self.message)
+        self.both(lambda entity: [entity == other, other == entity, entity != other], *self.stock)
+
+    @rule(whole=st.sampled_from(sorted(WHOLE)))
     def read_all(self, whole: str) -> None:
-        operations: dict[str, Callable[[Any], Any]] = {
-            "items": lambda entity: list(map(list, entity.items())),
-            "values": lambda entity: list(entity.values()),
-            "repr": repr,
-            "ToXml": lambda entity: entity.ToXml(),
-            "|": lambda entity: sorted((entity | {"a": 1}).keys()),
-            "==": lambda entity: [entity == dict(entity), entity == {}, entity != dict(entity)],
-        }
-        self.both(operations[whole], *self.stock)
+        self.both(WHOLE[whole], *self.stock)
 
-    @rule(duplicate=st.sampled_from([copy.copy, copy.deepcopy, "pickle", "materialize"]))
-    def duplicate(self, duplicate: Any) -> None:
-        if duplicate == "pickle":
-            self.both(lambda entity: pickle.loads(pickle.dumps(entity)), *self.stock)
-        elif duplicate == "materialize":
-            self.both(lazyentity.materialize)
-        else:
-            self.both(duplicate, *self.stock)
+    @rule()
+    def materialize(self) -> None:
+        self.both(lazyentity.materialize)
 
     @rule()
     def write(self) -> None:
@@ -148,13 +171,15 @@ class Twins(RuleBasedStateMachine):
             # The client reads some values of projections that it cannot write.
             assert sent == expected or undecoded
             return
-        written, wanted = self.lazy.ToPb(), self.stock.ToPb()
-        assert written.key == wanted.key
-        names = {each.name for each in [*written.property, *written.raw_property]}
-        assert names == {each.name for each in [*wanted.property, *wanted.raw_property]}
-        for name in names:
+        written, wanted = self.lazy._ToPb(), self.stock._ToPb()
+        assert (written.key, written.entity_group) == (wanted.key, wanted.entity_group)
+        for name in {each.name for each in [*wanted.property, *wanted.raw_property]}:
             came = self.message if name in undecoded else wanted
             assert described(alone(written, name)) == described(alone(came, name)), name
+        for properties in ("property", "raw_property"):
+            sides = (getattr(message, properties) for message in (written, wanted))
+            names = [list(dict.fromkeys(each.name for each in side)) for side in sides]
+            assert names[0] == names[1]
         assert EntityProto.FromString(lazyentity.raw(self.lazy)).key == wanted.key
 
     @rule(partial=st.booleans())
@@ -178,3 +203,125 @@ class Twins(RuleBasedStateMachine):
 def test_machine(index_type: Any) -> None:
     machine: Any = partial(Twins, index_type)
     run_state_machine_as_test(machine, settings=settings(max_examples=50, stateful_step_count=20))
+
+
+_STAYING = [f"stay{number}" for number in range(20)]
+
+
+def _message(*names: str, multiple: bool = False) -> Any:
+    numbered = enumerate(names)
+    return entity_proto(*(prop(name, multiple=multiple, int64Value=n) for n, name in numbered))
+
+
+_CHANGES: dict[str, Callable[[Any], object]] = {
+    "rebuilds": lambda entity: rebuild(entity, "old0", "old1"),
+    "clears": lambda entity: entity.clear(),
+    "deletes": lambda entity: [entity.pop(name, None) for name in _STAYING[:5]],
+    "adds": lambda entity: entity.setdefault("later", 1),
+    "assigns": lambda entity: dict.update(entity, dict.fromkeys(_STAYING, 7)),
+    "reads": lambda entity: [entity.get(name) for name in _STAYING],
+    "moves": lambda entity: entity.setdefault("moved", entity.pop(_STAYING[0], 5)),
+}
+
+
+def _written(entity: Any, change: Callable[[Any], object], acts: list[int]) -> Any:
+    """Write an entity one of whose values changes it; return the message, and the entity then."""
+
+    def act() -> None:
+        acts.append(1)
+        change(entity)
+
+    entity["mid"] = acting(act)
+    acts.clear()
+    return entity._ToPb(), dict(entity.items()).keys()
+
+
+@pytest.mark.parametrize("read", [(), ("stay3", "old0"), ("mid",)], ids=["unread", "some", "it"])
+@pytest.mark.parametrize("change", _CHANGES.values(), ids=_CHANGES)
+def test_a_value_changes_the_entity(
+    index_type: Any, change: Callable[[Any], object], read: tuple[str, ...]
+) -> None:
+    """As in stock, all that it had when it began to be written is written."""
+    message = _message("old0", "old1", "mid", *_STAYING)
+    results = []
+    for entity in (stock(message), lazy(message, index_type)):
+        for name in read:
+            entity[name]
+        acts: list[int] = []
+        sent, names = _written(entity, change, acts)
+        assert acts, "the zone was not asked"
+        assert {each.name for each in sent.property} == {"old0", "old1", "mid", *_STAYING}
+        results.append((sent, names))
+    assert results[0] == results[1]
+
+
+def test_a_changed_flag_and_a_changing_value(index_type: Any) -> None:
+    """A property whose bytes are not right about its index is written, too, if it is taken out."""
+    message = _message("a", "mid", "z")
+    sent = []
+    for entity in (stock(message), lazy(message, index_type)):
+        entity.set_unindexed_properties(["z"])
+        sent.append(_written(entity, lambda entity: entity.pop("z", None), [])[0])
+    assert sent[0] == sent[1]
+    assert [each.name for each in sent[1].raw_property] == ["z"]
+
+
+_USES: dict[str, Callable[[Any], Any]] = {
+    "write": lambda entity: [each.name for each in entity._ToPb().property],
+    "raw": lambda entity: [
+        each.name for each in EntityProto.FromString(operations.raw(entity)).property
+    ],
+    "decoded": lambda entity: [*operations.decoded(entity), *_STAYING],
+    "to_dict": operations.to_dict,
+    "materialize": operations.materialize,
+    "detach": lambda entity: [*operations.detach(entity, partial=True), *_STAYING],
+    "items": lambda entity: dict(entity.items()),
+}
+
+
+@pytest.mark.parametrize("use", _USES.values(), ids=_USES)
+@pytest.mark.usefixtures("frequent_switches")
+def test_another_thread_changes_an_entity(index_type: Any, use: Callable[[Any], Any]) -> None:
+    """All that stays is there each time, and nothing fails."""
+    message = _message("moving", *_STAYING)
+    for _ in range(6):
+        entity = lazy(message, index_type)
+
+        def change(turn: int, entity: Any = entity) -> None:
+            for number in range(12):
+                entity[f"new{number}"] = turn
+            entity["moving"] = entity.pop("moving")
+            for number in range(12):
+                del entity[f"new{number}"]
+
+        def act(entity: Any = entity) -> None:
+            for turn in range(40):
+                if turn % 8 == 0:
+                    _ = entity[_STAYING[turn // 8]]
+                assert set(use(entity)) >= set(_STAYING)
+
+        meanwhile(change, act)
+
+
+@pytest.mark.parametrize("multiple", [False, True], ids=["value", "list"])
+@pytest.mark.usefixtures("frequent_switches")
+def test_another_thread_assigns_while_a_value_is_read(index_type: Any, *, multiple: bool) -> None:
+    """The assigned value stays, and a deleted property does not come back."""
+    message = _message("a", "b", multiple=multiple)
+    for _ in range(25):
+        entities = [lazy(message, index_type) for _ in range(1_000)]
+
+        def work(number: int, entities: Any = entities) -> None:
+            for entity in entities:
+                if number:
+                    entity["a"] = "mine"
+                    del entity["b"]
+                else:
+                    assert entity["a"] in (0, [0], "mine")
+                    assert entity.get("b") in (1, [1], None)
+
+        together(2, work)
+        assert [outcome(lambda entity=entity: entity["a"]) for entity in entities] == [
+            outcome(lambda: "mine")
+        ] * len(entities)
+        assert not any("b" in entity for entity in entities)

@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 
 from lazyentity.codec.undecoded import UNDECODED, undecoded_template
 from lazyentity.patches.appengine.ndb.keys import key_of
-from tests.patches.appengine.sides import outcome, stock
-from tests.patches.appengine.strategies import EntityProto, entity_protos, references
+from tests.patches.appengine.messages import EntityProto, entity_protos, outcome, references, stock
 
 _TEXTS = st.sampled_from(["", "a", "Kind", "x" * 130, "Ä"])
 

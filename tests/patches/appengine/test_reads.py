@@ -7,13 +7,25 @@ from typing import Any
 
 import pytest
 from google.appengine.api import datastore, datastore_errors, datastore_types, users
+from google.appengine.ext import ndb
+from hypothesis import given
 
 import lazyentity
 from lazyentity.codec.undecoded import UNDECODED
 from lazyentity.patches.appengine.entities import LazyEntity
-from tests.patches.appengine.services import lazily
-from tests.patches.appengine.sides import described
+from lazyentity.profiling.counters import EVERY_PROPERTY
+from lazyentity.profiling.report import Report
+from tests.patches.appengine.messages import (
+    described,
+    entity_protos,
+    is_made,
+    malformed,
+    outcome,
+    stock,
+)
+from tests.patches.appengine.services import fresh, lazily
 from tests.support.concurrency import together
+from tests.support.subprocesses import answer
 
 pytestmark = pytest.mark.usefixtures("bed")
 
@@ -135,3 +147,77 @@ def test_threads_get_the_same_values() -> None:
     found = together(4, lambda _: [entity[name] for name in entity])
     for values in zip(*found, strict=True):
         assert len({id(value) for value in values}) == 1
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        "import lazyentity.auto\nfrom google.appengine.api import datastore",
+        "import lazyentity.auto\nfrom google.appengine.ext import ndb",
+        "from google.appengine.ext import ndb\nimport lazyentity.auto",
+    ],
+)
+def test_the_client_of_the_cloud_is_patched_as_well(before: str) -> None:
+    """Patching App Engine's client imports it."""
+    program = f"""
+import json, warnings
+warnings.simplefilter("ignore")
+import lazyentity
+warnings.simplefilter("error", RuntimeWarning)
+{before}
+print(json.dumps(lazyentity.patched()))"""
+    assert {"datastore", "appengine"} <= {*answer("-c", program, warnings="ignore")}
+
+
+@pytest.mark.usefixtures("patched")
+@given(message=entity_protos() | malformed)
+def test_conversion(message: Any) -> None:
+    """A lazy entity, or what the client makes, or its error; in eager mode always the latter."""
+    expected = outcome(lambda: stock(message))
+    with lazyentity.eager():
+        assert outcome(lambda: datastore.Entity._FromPb(message)) == expected
+        assert type(outcome(lambda: datastore.Entity.FromPb(message))) is tuple
+    if is_made(expected):
+        found = datastore.Entity._FromPb(message)
+        assert isinstance(found, LazyEntity)
+        assert described(found) == expected
+
+
+class Profiled(ndb.Model):
+    name = ndb.StringProperty()
+    number = ndb.IntegerProperty()
+    tags = ndb.StringProperty(repeated=True)
+
+
+def _profiled(read: Callable[[], Any]) -> Report:
+    with lazily(), lazyentity.profile() as profile:
+        read()
+    return profile.report()
+
+
+def test_decoding_everything() -> None:
+    key = stored()
+    size = len(datastore.Get(key).ToPb().SerializePartialToString())
+    report = _profiled(lambda: datastore.Get(key).items())
+    assert report.sites[0].site.file == __file__
+    assert [(kind.entities, kind.bytes) for kind in report.kinds] == [(1, size)]
+    (whole,) = report.wholes
+    assert (whole.operation, whole.kind, whole.calls) == (EVERY_PROPERTY, "Kind", 1)
+    assert whole.properties == len(datastore.Get(key))
+
+
+def test_models_of_ndb() -> None:
+    for number in range(3):
+        Profiled(name="one", number=number, tags=["a", "b"]).put()
+    fresh()
+
+    def read() -> None:
+        for each in Profiled.query().fetch():
+            _ = each.number, each.number, each.tags
+
+    report = _profiled(read)
+    (kind,) = report.kinds
+    assert (kind.kind, kind.entities) == ("Profiled", 3)
+    decoded = {each.name: each.decoded for each in kind.properties if each.decoded}
+    assert decoded == {"number": 3, "tags": 3}
+    assert "wrap() takes only" in report.sites[0].suggestion.reason

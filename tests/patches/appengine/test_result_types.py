@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -15,8 +15,7 @@ from google.appengine.ext.ndb import model, polymodel, tasklets, utils
 from lazyentity.patches.appengine.entities import LazyEntity
 from lazyentity.patches.appengine.ndb.gets import Get
 from lazyentity.patches.appengine.seams import CLIENT
-from tests.patches.appengine.ndb.services import fresh
-from tests.patches.appengine.services import lazily
+from tests.patches.appengine.services import fresh, lazily
 
 pytestmark = pytest.mark.usefixtures("bed")
 
@@ -48,12 +47,16 @@ ITEM = partial(_proto, Item(id=1, name="a", parts=["b"]))
 SORT = partial(_proto, Sort(id=1, name="a"))
 
 
+def _item() -> Any:
+    return Item._from_pb(ITEM())
+
+
 def _thing() -> Any:
-    return _proto(Thing(key_name="k", name="a"))
+    return db.model_from_protobuf(_proto(Thing(key_name="k", name="a")))
 
 
 def _open() -> Any:
-    return _proto(Open(key_name="k", name="a", other="b"))
+    return db.model_from_protobuf(_proto(Open(key_name="k", name="a", other="b")))
 
 
 def _key() -> Any:
@@ -66,36 +69,24 @@ def _tasklet() -> Any:
     return future
 
 
-def _prepared() -> Any:
-    return Item._from_pb(ITEM())._prepare_for_put()
-
-
 def _stored() -> Any:
     datastore.Put(datastore.Entity("Item", id=7, _app="lazy-app"))
     return datastore.Get(datastore.Key.from_path("Item", 7, _app="lazy-app"))
 
 
 CALLS: dict[str, Callable[[], Any]] = {
-    "Entity._FromPb": lambda: datastore.Entity._FromPb(_thing()),
+    "Entity._FromPb": lambda: datastore.Entity._FromPb(ITEM()),
     "BaseConnection._make_rpc_call": _stored,
-    "Model.from_entity": lambda: db.model_from_protobuf(_thing()),
-    "Model.__getattr__": lambda: db.model_from_protobuf(_thing())._name,
-    "Expando.__getattr__": lambda: [
-        db.model_from_protobuf(_open())._name,
-        db.model_from_protobuf(_open()).other,
-    ],
-    "Property.__get__": lambda: [
-        db.model_from_protobuf(_thing()).name,
-        Item._from_pb(ITEM()).name,
-        Item._from_pb(ITEM()).parts,
-        Item._from_pb(ITEM()).key,
-    ],
-    "Model._to_entity": lambda: db.model_from_protobuf(_thing())._populate_internal_entity(),
-    "Expando._to_entity": lambda: db.model_from_protobuf(_open())._populate_internal_entity(),
-    "Model._from_pb": lambda: Item._from_pb(ITEM()),
+    "Model.from_entity": _thing,
+    "Model.__getattr__": lambda: _thing()._name,
+    "Expando.__getattr__": lambda: [_open()._name, _open().other],
+    "Property.__get__": lambda: [_thing().name, _item().name, _item().parts, _item().key],
+    "Model._to_entity": lambda: _thing()._populate_internal_entity(),
+    "Expando._to_entity": lambda: _open()._populate_internal_entity(),
+    "Model._from_pb": _item,
     "PolyModel._from_pb": lambda: Sort._from_pb(SORT()),
-    "Model._to_pb": lambda: Item._from_pb(ITEM())._to_pb(),
-    "Model._prepare_for_put": _prepared,
+    "Model._to_pb": lambda: _item()._to_pb(),
+    "Model._prepare_for_put": lambda: _item()._prepare_for_put(),
     "AutoBatcher.add": lambda: fresh()._get_batcher.add(_key(), None),
     "Context.get": lambda: fresh().get(_key()),
     "Future._info": lambda: [fresh()._get_batcher.add(_key(), None)._info, _tasklet()._info],
@@ -123,16 +114,11 @@ def test_every_replaced_function_is_called() -> None:
     assert seams == CALLS.keys()
 
 
-@pytest.fixture(params=CALLS)
-def call(request: pytest.FixtureRequest) -> Iterator[Callable[[], Any]]:
-    """A call of each replaced function."""
-    fresh()
-    return CALLS[request.param]  # type: ignore[return-value]  # no generator
-
-
+@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
 @pytest.mark.parametrize("eager", [False, True], ids=["lazy", "eager"])
 def test_results_have_the_types_of_the_client(call: Callable[[], Any], eager: bool) -> None:
     """Also of names that came before."""
+    fresh()
     expected = _types(call(), {})
     with lazily(eager=eager):
         for _ in range(2):
@@ -146,13 +132,13 @@ def test_attributes_of_entities_and_models() -> None:
     def attributes(value: Any) -> Any:
         return sorted(vars(value)), sorted(dir(value))
 
-    kinds: dict[str, Callable[[], Any]] = {
-        "entity": CALLS["Entity._FromPb"],
-        "model": CALLS["Model._from_pb"],
+    kinds = {
+        "model": _item,
         "polymodel": CALLS["PolyModel._from_pb"],
+        "db": _thing,
+        "expando": _open,
+        "entity": CALLS["Entity._FromPb"],
         "received": CALLS["ModelAdapter.pb_to_entity"],
-        "db": CALLS["Model.from_entity"],
-        "expando": lambda: db.model_from_protobuf(_open()),
     }
     stock = {kind: attributes(make()) for kind, make in kinds.items()}
     with lazily():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from google.appengine.api import datastore
@@ -20,87 +19,6 @@ def raw_entity(kind: str, /, **values: Any) -> bytes:
     return raw
 
 
-CLASSES: dict[str, Any] = {
-    f"argument {name} of the constructor": type(db.Model)(
-        f"With_{name}", (db.Model,), {"name": db.StringProperty(name=name)}
-    )
-    for name in ("key", "key_name", "parent", "self")
-}
-"""Classes whose models db makes itself, by what they have."""
-
-AT_ONCE: dict[str, Any] = {}
-"""Classes that have the private attribute of a property, which is loaded at once."""
-
-
-def _shows(name: str, classes: dict[str, Any] = CLASSES) -> Callable[[Any], Any]:
-    """Put a class among those of a dict."""
-    return lambda kind: classes.setdefault(name, kind)
-
-
-@_shows("__init__")
-class WithInit(db.Model):
-    name = db.StringProperty()
-
-    def __init__(self, *args: Any, **kwds: Any) -> None:
-        super().__init__(*args, **kwds)
-        self.made_with = sorted(kwds)
-
-
-@_shows("from_entity")
-class WithFromEntity(db.Model):
-    name = db.StringProperty()
-
-    @classmethod
-    def from_entity(cls, entity: Any) -> Any:
-        model = super().from_entity(entity)
-        model.seen = dict(vars(model))["_name"]
-        return model
-
-
-@_shows("_load_entity_values")
-class WithLoad(db.Model):
-    name = db.StringProperty()
-
-    @classmethod
-    def _load_entity_values(cls, entity: Any) -> Any:
-        return {**super()._load_entity_values(entity), "name": "loaded"}
-
-
-@_shows("__setattr__")
-class WithSetattr(db.Model):
-    name = db.StringProperty()
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        super().__setattr__(name, [value] if name == "_name" else value)
-
-
-@_shows("__getattr__")
-class WithGetattr(db.Model):
-    name = db.StringProperty()
-
-    def __getattr__(self, name: str) -> Any:
-        return f"no {name}"
-
-
-@_shows("__new__")
-class WithNew(db.Model):
-    name = db.StringProperty()
-
-    def __new__(cls, *args: Any, **kwds: Any) -> Any:
-        made = super().__new__(cls)
-        vars(made)["made_by_new"] = True
-        return made
-
-
-@_shows("properties")
-class WithProperties(db.Model):
-    name = db.StringProperty()
-
-    @classmethod
-    def properties(cls) -> Any:
-        return {}
-
-
 class Meta(db.PropertiedClass):
     def __call__(self, *args: Any, **kwds: Any) -> Any:
         made = super().__call__(*args, **kwds)
@@ -108,42 +26,71 @@ class Meta(db.PropertiedClass):
         return made
 
 
-@_shows("call of the metaclass")
-class WithCall(db.Model, metaclass=Meta):
-    name = db.StringProperty()
-
-
-@_shows("attribute", AT_ONCE)
-class WithAttribute(db.Model):
-    name = db.StringProperty()
-    _name = "of the class"
-
-
-@_shows("slot", AT_ONCE)
-class WithSlot(db.Model):
-    __slots__ = ("_name",)
-    name = db.StringProperty()
-
-
-@_shows("private name of the constructor's")
-class WithOddName(db.Model):
-    name = db.StringProperty(name="app")
-
-
 class Elsewhere(db.StringProperty):
     def _attr_name(self) -> str:
         return "elsewhere"
 
 
-@_shows("other private name")
-class WithAttrName(db.Model):
-    name = Elsewhere()
+def _init(self: Any, *args: Any, **kwds: Any) -> None:
+    db.Model.__init__(self, *args, **kwds)
+    self.made_with = sorted(kwds)
 
 
-@_shows("one stored name of two")
-class Twice(db.Model):
-    name = db.StringProperty()
-    other = db.StringProperty(name="name", default="d")
+def _from_entity(cls: Any, entity: Any) -> Any:
+    model = super(cls, cls).from_entity(entity)
+    model.seen = dict(vars(model))["_name"]
+    return model
+
+
+def _load_entity_values(cls: Any, entity: Any) -> Any:
+    return {**super(cls, cls)._load_entity_values(entity), "name": "loaded"}
+
+
+def _setattr(self: Any, name: str, value: Any) -> None:
+    db.Model.__setattr__(self, name, [value] if name == "_name" else value)
+
+
+def _new(cls: Any, *args: Any, **kwds: Any) -> Any:
+    made = db.Model.__new__(cls)
+    vars(made)["made_by_new"] = True
+    return made
+
+
+def _classes(metaclass: Any = db.PropertiedClass, **members: dict[str, Any]) -> dict[str, Any]:
+    """Define classes, each with a property ``name`` and further members, by what they have."""
+    return {
+        name: metaclass(f"With_{name}", (db.Model,), {"name": db.StringProperty(), **further})
+        for name, further in members.items()
+    }
+
+
+_METHODS: dict[str, Any] = {
+    "__init__": _init,
+    "__new__": _new,
+    "__setattr__": _setattr,
+    "__getattr__": lambda self, name: f"no {name}",
+    "_load_entity_values": classmethod(_load_entity_values),
+    "from_entity": classmethod(_from_entity),
+    "properties": classmethod(lambda cls: {}),
+}
+_ARGUMENTS = ("key", "key_name", "parent", "self")
+
+CLASSES = {
+    **_classes(
+        **{f"argument_{name}": {"name": db.StringProperty(name=name)} for name in _ARGUMENTS}
+    ),
+    **_classes(**{name: {name: method} for name, method in _METHODS.items()}),
+    **_classes(Meta, call_of_the_metaclass={}),
+    **_classes(
+        odd_name={"name": db.StringProperty(name="app")},
+        other_private_name={"name": Elsewhere()},
+        one_stored_name_of_two={"other": db.StringProperty(name="name", default="d")},
+    ),
+}
+"""Classes whose models db makes itself."""
+
+AT_ONCE = _classes(attribute={"_name": "of the class"}, slot={"__slots__": ("_name",)})
+"""Classes that have the private attribute of a property, which is loaded at once."""
 
 
 class Animal(polymodel.PolyModel):

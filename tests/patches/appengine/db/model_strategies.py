@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import functools
 import itertools
 import math
 from collections.abc import Callable
@@ -75,21 +76,13 @@ def _refuse(value: Any) -> None:
 _ANY = frozenset(("indexed", "required", "validator", "name"))
 
 
-def _sort(make: Callable[..., Any], values: Values, options: frozenset[str] = _ANY) -> Sort:
-    return Sort(make, values, options)
-
-
 _TEXTS = st.sampled_from(["", "a", "bad", " spaces ", "é\U0001f600", "*mark", "x" * 20])
 _BYTES = st.sampled_from([b"", b"\xff\x00", b"bad", b"text"])
 _INTEGERS = st.sampled_from([0, 1, -1, 2**40, -(2**63)])
 _FLOATS = st.sampled_from([0.0, -0.0, 1.5, math.inf])
-_TIMES = st.sampled_from(
-    [
-        datetime.datetime(2020, 1, 2, 3, 4, 5, 6),
-        datetime.datetime(1970, 1, 1),
-        datetime.datetime.max,
-    ]
-)
+_WHEN = datetime.datetime(2020, 1, 2, 3, 4, 5, 6)
+_TIMES = st.sampled_from([_WHEN, datetime.datetime(1970, 1, 1), datetime.datetime.max])
+_DATES = _TIMES.map(datetime.datetime.date)
 _KEYS = st.sampled_from(
     [
         datastore_types.Key.from_path("Person", 1, _app=APP),
@@ -100,8 +93,6 @@ _USERS = st.builds(
     users.User, st.sampled_from(["a@b.c", "d@e.f"]), st.just("b.c"), st.sampled_from([None, "7"])
 )
 _PLACES = st.builds(datastore_types.GeoPt, st.sampled_from([0.0, -1.5]), st.just(2.25))
-_LINKS = st.just("http://a.b/c").map(datastore_types.Link)
-_PLAIN = frozenset(("required", "validator", "name"))
 _numbers = itertools.count()
 
 
@@ -110,59 +101,57 @@ def _reference(**options: Any) -> Any:
 
 
 def _list(item_type: type, values: Values) -> Sort:
-    return _sort(
-        lambda **options: db.ListProperty(item_type, **options),
-        st.lists(values, max_size=3),
-        frozenset(("indexed", "validator", "name")),
-    )
+    make = functools.partial(db.ListProperty, item_type)
+    return Sort(make, st.lists(values, max_size=3), _ANY - {"required"})
 
 
+_AS_IT_IS: dict[str, tuple[Callable[..., Any], Values]] = {
+    "string": (db.StringProperty, _TEXTS),
+    "choices": (functools.partial(db.StringProperty, choices=["a", "bad"]), st.just("a")),
+    "default": (functools.partial(db.StringProperty, default="d"), _TEXTS),
+    "bytes": (db.ByteStringProperty, _BYTES.map(datastore_types.ByteString)),
+    "integer": (db.IntegerProperty, _INTEGERS),
+    "rating": (db.RatingProperty, st.just(50).map(datastore_types.Rating)),
+    "float": (db.FloatProperty, _FLOATS),
+    "boolean": (db.BooleanProperty, st.booleans()),
+    "time and date": (db.DateTimeProperty, _TIMES),
+    "date": (db.DateProperty, _DATES),
+    "time": (db.TimeProperty, _TIMES.map(datetime.datetime.time)),
+    "now": (functools.partial(db.DateTimeProperty, auto_now=True), _TIMES),
+    "added": (functools.partial(db.DateProperty, auto_now_add=True), _DATES),
+    "user": (db.UserProperty, _USERS),
+    "place": (db.GeoPtProperty, _PLACES),
+    "link": (db.LinkProperty, st.just("http://a.b/c").map(datastore_types.Link)),
+    "email": (db.EmailProperty, st.just("a@b").map(datastore_types.Email)),
+    "category": (db.CategoryProperty, st.just("c").map(datastore_types.Category)),
+    "chat": (db.IMProperty, st.just("http://x y").map(datastore_types.IM)),
+    "phone": (db.PhoneNumberProperty, st.just("1").map(datastore_types.PhoneNumber)),
+    "address": (db.PostalAddressProperty, st.just("s").map(datastore_types.PostalAddress)),
+    "reference": (_reference, _KEYS),
+    "any": (db.Property, st.one_of(_TEXTS, _INTEGERS, _PLACES)),
+    "trimmed": (Trimmed, _TEXTS),
+    "noisy": (Noisy, _INTEGERS),
+    "cached": (Cached, _TEXTS),
+}
 SORTS: dict[str, Sort] = {
-    "string": _sort(db.StringProperty, _TEXTS),
-    "choices": _sort(lambda **o: db.StringProperty(choices=["a", "bad"], **o), st.just("a")),
-    "default": _sort(lambda **o: db.StringProperty(default="d", **o), _TEXTS),
-    "text": _sort(db.TextProperty, _TEXTS.map(datastore_types.Text), _PLAIN),
-    "blob": _sort(db.BlobProperty, _BYTES.map(datastore_types.Blob), _PLAIN),
-    "bytes": _sort(db.ByteStringProperty, _BYTES.map(datastore_types.ByteString)),
-    "integer": _sort(db.IntegerProperty, _INTEGERS),
-    "rating": _sort(db.RatingProperty, st.just(50).map(datastore_types.Rating)),
-    "float": _sort(db.FloatProperty, _FLOATS),
-    "boolean": _sort(db.BooleanProperty, st.booleans()),
-    "time and date": _sort(db.DateTimeProperty, _TIMES),
-    "date": _sort(db.DateProperty, _TIMES.map(datetime.datetime.date)),
-    "time": _sort(db.TimeProperty, _TIMES.map(datetime.datetime.time)),
-    "now": _sort(lambda **o: db.DateTimeProperty(auto_now=True, **o), _TIMES),
-    "added": _sort(
-        lambda **o: db.DateProperty(auto_now_add=True, **o), _TIMES.map(lambda t: t.date())
-    ),
-    "user": _sort(db.UserProperty, _USERS),
-    "place": _sort(db.GeoPtProperty, _PLACES),
-    "link": _sort(db.LinkProperty, _LINKS),
-    "email": _sort(db.EmailProperty, st.just("a@b").map(datastore_types.Email)),
-    "category": _sort(db.CategoryProperty, st.just("c").map(datastore_types.Category)),
-    "chat": _sort(db.IMProperty, st.just("http://x y").map(datastore_types.IM)),
-    "phone": _sort(db.PhoneNumberProperty, st.just("1").map(datastore_types.PhoneNumber)),
-    "address": _sort(db.PostalAddressProperty, st.just("s").map(datastore_types.PostalAddress)),
-    "strings": _sort(
+    **{name: Sort(make, values, _ANY) for name, (make, values) in _AS_IT_IS.items()},
+    "text": Sort(db.TextProperty, _TEXTS.map(datastore_types.Text), _ANY - {"indexed"}),
+    "blob": Sort(db.BlobProperty, _BYTES.map(datastore_types.Blob), _ANY - {"indexed"}),
+    "strings": Sort(
         db.StringListProperty,
         st.lists(_TEXTS, max_size=3),
         frozenset(("indexed", "write_empty_list", "name")),
     ),
     "integers": _list(int, _INTEGERS),
-    "dates": _list(datetime.date, _TIMES.map(datetime.datetime.date)),
+    "dates": _list(datetime.date, _DATES),
     "texts": _list(datastore_types.Text, _TEXTS.map(datastore_types.Text)),
     "keys": _list(db.Key, _KEYS),
-    "reference": _sort(_reference, _KEYS),
     "computed": Sort(
-        lambda **o: db.ComputedProperty(lambda self: len(vars(self)), **o),
+        functools.partial(db.ComputedProperty, lambda self: len(vars(self))),
         st.none(),
         frozenset(("indexed",)),
         writable=False,
     ),
-    "any": _sort(db.Property, st.one_of(_TEXTS, _INTEGERS, _PLACES)),
-    "trimmed": _sort(Trimmed, _TEXTS),
-    "noisy": _sort(Noisy, _INTEGERS),
-    "cached": _sort(Cached, _TEXTS),
 }
 DYNAMIC = st.one_of(
     _TEXTS,
@@ -253,29 +242,17 @@ def _instance(draw: DrawFn, shape: Shape) -> Any:
     return instance
 
 
-def serialised(entity: Any) -> bytes:
-    """Serialise an entity of api.datastore as it is stored."""
-    raw: bytes = entity._ToPb().SerializeToString()
-    return raw
-
-
-def empty_entity(*properties: Any) -> entity_pb2.EntityProto:
-    """Return an entity that has properties given as ``(name, value)``."""
-    entity = datastore.Entity(KIND, id=1, _app=APP)
-    entity.update(dict(properties))
-    return entity._ToPb()
-
-
 @st.composite
 def stored_entities(draw: DrawFn) -> Stored:
     """An entity that db has stored."""
     shape = draw(_shapes())
     try:
-        raw = serialised(_instance(draw, shape)._populate_entity())
+        entity = _instance(draw, shape)._populate_entity()
+        return Stored(shape, entity._ToPb().SerializeToString())
     except (db.BadValueError, AttributeError):
         # db refuses the values.
-        raw = empty_entity().SerializeToString()
-    return Stored(shape, raw)
+        empty = datastore.Entity(KIND, id=1, _app=APP)
+        return Stored(shape, empty._ToPb().SerializeToString())
 
 
 _CHANGES = ("another value", "other field", "gone", "new", "multiple", "index value", "twice")

@@ -38,10 +38,7 @@ def stock_model(raw: bytes) -> Any:
 def lazy_model(raw: bytes) -> Any:
     """Make a model under the patch."""
     with patched():
-        return stock_model_of(entity_pb2.EntityProto.FromString(raw))
-
-
-stock_model_of = db.model_from_protobuf
+        return db.model_from_protobuf(entity_pb2.EntityProto.FromString(raw))
 
 
 def is_lazy(model: Any) -> bool:
@@ -101,6 +98,19 @@ def seen(call: Callable[[], Any]) -> Any:
         return snapshot(call())
     except Exception as error:  # noqa: BLE001  # any error is compared
         return "raised", type(error), str(error)
+
+
+def made_alike(raw: bytes, make: Callable[[bytes], Any] = db.model_from_protobuf) -> Any:
+    """Check that the patch makes the model, or raises the error, of stock; return it as seen."""
+    stock = seen(lambda: make(raw))
+    with patched():
+        assert seen(lambda: make(raw)) == stock
+    return stock
+
+
+def is_raised(result: Any) -> bool:
+    """Say whether a result of :func:`seen` is an error."""
+    return bool(result[0] == "raised")
 
 
 class Pair(ModelPair):

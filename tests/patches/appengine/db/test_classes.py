@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 from typing import Any
 from unittest import mock
@@ -10,22 +11,22 @@ import pytest
 import wrapt
 from google.appengine.ext import db
 
-from tests.patches.appengine.db.handmade import (
-    AT_ONCE,
-    CLASSES,
-    Animal,
-    Cat,
-    raw_entity,
-)
+import lazyentity
+from tests.patches.appengine.db.handmade import AT_ONCE, CLASSES, Animal, Cat, raw_entity
 from tests.patches.appengine.db.pairs import (
     Pair,
     is_lazy,
+    is_raised,
     lazy_model,
+    made_alike,
     patched,
     seen,
     snapshot,
     stock_model,
 )
+from tests.patches.appengine.services import lazily
+from tests.patches.models.cases import ON_ENTITIES
+from tests.support.concurrency import switching_often, together
 
 
 @pytest.mark.parametrize("kind", CLASSES.values(), ids=CLASSES)
@@ -33,9 +34,7 @@ def test_made_by_db(kind: Any) -> None:
     """A class whose methods have a part in making models has them made by db."""
     values = dict.fromkeys(("name", "app", "key", "key_name", "parent", "self"), "n")
     raw = raw_entity(kind.kind(), **values)
-    assert seen(lambda: lazy_model(raw)) == seen(lambda: stock_model(raw))
-    if seen(lambda: stock_model(raw))[0] != "raised":
-        assert not is_lazy(lazy_model(raw))
+    assert is_raised(made_alike(raw)) or not is_lazy(lazy_model(raw))
 
 
 @pytest.mark.parametrize("kind", ["Loose", "Animal"])
@@ -49,7 +48,7 @@ def test_a_method_of_model_that_somebody_replaced(kind: str) -> None:
 
     assert is_lazy(lazy_model(raw))
     with mock.patch.object(db.Model, "_load_entity_values", classmethod(load_another)):
-        assert seen(lambda: lazy_model(raw)) == seen(lambda: stock_model(raw))
+        made_alike(raw)
         assert not is_lazy(lazy_model(raw))
     assert is_lazy(lazy_model(raw))
 
@@ -67,7 +66,7 @@ def test_a_method_that_wrapt_wraps(name: str) -> None:
     assert is_lazy(lazy_model(raw))
     wrapped = wrapt.FunctionWrapper(vars(db.Model)[name], note)
     with mock.patch.object(db.Model, name, wrapped):
-        assert seen(lambda: lazy_model(raw)) == seen(lambda: stock_model(raw))
+        made_alike(raw)
         of_stock = len(called)
         lazy_model(raw)
         assert len(called) > of_stock
@@ -114,9 +113,7 @@ class Loose(db.Expando):
 def test_dynamic_properties_of_any_name(name: str) -> None:
     """Those that db sets as attributes, or refuses, are treated as in stock."""
     raw = raw_entity("Loose", **{"name": "n", name: "value"})
-    stock = seen(lambda: stock_model(raw))
-    assert seen(lambda: lazy_model(raw)) == stock
-    if stock[0] != "raised":
+    if not is_raised(made_alike(raw)):
         pair = Pair.of(raw)
         pair.both(lambda model: getattr(model, name))
         pair.both(lambda model: sorted(model.dynamic_properties()))
@@ -193,12 +190,8 @@ def test_a_class_that_changes() -> None:
 def test_hierarchies(key: Any, asked: Any) -> None:
     """The class is the one that the entity names."""
     values = {"legs": 4, "name": "n"} if key is None else {"class": key, "legs": 4, "name": "n"}
-    raw = raw_entity("Animal", **values)
-    make = db.model_from_protobuf if asked is None else lambda pb: _from_entity(asked, pb)
-    stock = seen(lambda: make(raw))
-    with patched():
-        lazy = seen(lambda: make(raw))
-    assert lazy == stock
+    make = db.model_from_protobuf if asked is None else functools.partial(_from_entity, asked)
+    made_alike(raw_entity("Animal", **values), make)
 
 
 def _from_entity(kind: Any, raw: bytes) -> Any:
@@ -212,20 +205,7 @@ def test_other_kinds(kind: str) -> None:
     class Known(db.Model):
         name = db.StringProperty()
 
-    raw = raw_entity(kind, name="n")
-    stock = seen(lambda: _from_entity(Known, raw))
-    with patched():
-        assert seen(lambda: _from_entity(Known, raw)) == stock
-
-
-def test_the_methods_of_a_model_without_the_patch() -> None:
-    """A model that is not lazy raises stock's errors for attributes that it has not."""
-    model = Cat(legs=3)
-    before = seen(lambda: model.unknown), seen(lambda: model._unknown)
-    with patched():
-        assert (seen(lambda: model.unknown), seen(lambda: model._unknown)) == before
-        assert snapshot(Cat(legs=3))[1] == snapshot(model)[1]
-    assert "Model' object" not in before[0][2]
+    made_alike(raw_entity(kind, name="n"), functools.partial(_from_entity, Known))
 
 
 def test_an_attribute_error_of_a_getter() -> None:
@@ -237,3 +217,48 @@ def test_an_attribute_error_of_a_getter() -> None:
             raise AttributeError("inside")
 
     Pair.of(raw_entity("Failing", name="n")).both(lambda model: model.computed)
+
+
+def test_patch_and_unpatch() -> None:
+    """The methods that lazy models need stay, and do what stock's do for all others."""
+    raw, model = raw_entity("Animal", legs=4), Cat(legs=3)
+
+    def read() -> Any:
+        return seen(lambda: model.unknown), seen(lambda: model._unknown), snapshot(Cat(legs=3))[1]
+
+    before = read()
+    assert "Model' object" not in before[0][2]
+    with patched():
+        lazy = db.model_from_protobuf(raw)
+        assert read() == before
+    assert read() == before
+    assert is_lazy(lazy)
+    assert not is_lazy(db.model_from_protobuf(raw))
+    assert snapshot(lazy) == snapshot(stock_model(raw))
+
+
+def test_functions_on_entities_refuse_models() -> None:
+    """They take the model's entity instead."""
+    with lazily():
+        model = db.model_from_protobuf(raw_entity("Animal", legs=4))
+        for function in ON_ENTITIES:
+            with pytest.raises(TypeError, match="Animal"):
+                function(model)
+        assert lazyentity.decoded(model._entity) == ()
+        assert model.legs == 4
+        assert lazyentity.decoded(model._entity) == ("legs",)
+
+
+class Tagged(db.Model):
+    """A model with a value that is not the same object if it is made twice."""
+
+    tags = db.StringListProperty()
+
+
+def test_threads() -> None:
+    """All threads get the same object, and one that was assigned meanwhile stays."""
+    for _ in range(20):
+        model = lazy_model(raw_entity("Tagged", tags=["a", "b"]))
+        with switching_often():
+            read = together(4, lambda _: model.tags)  # noqa: B023
+        assert {id(tags) for tags in read} == {id(model.tags)}

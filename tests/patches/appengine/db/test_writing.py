@@ -2,54 +2,59 @@
 
 from __future__ import annotations
 
+import copy
+from collections.abc import Callable
 from typing import Any
 
 import pytest
+from google.appengine.api import datastore
 from google.appengine.datastore import entity_bytes_pb2 as entity_pb2
 from google.appengine.ext import db
 
 from tests.patches.appengine.db.handmade import raw_entity
-from tests.patches.appengine.db.pairs import Pair, lazy_model, patched, seen, stock_model, written
+from tests.patches.appengine.db.pairs import (
+    Pair,
+    is_raised,
+    lazy_model,
+    patched,
+    seen,
+    stock_model,
+    written,
+)
+from tests.patches.models.changing import CHANGES, act, assign, writing_and_changing
+from tests.support.changing import adding_and_deleting, meanwhile
+from tests.support.concurrency import together
 
-
-class Everything(db.Expando):
-    """A model whose properties, but for some, are written as they are read."""
-
-    string = db.StringProperty()
-    hidden = db.StringProperty(indexed=False)
-    text = db.TextProperty()
-    blob = db.BlobProperty()
-    integer = db.IntegerProperty()
-    boolean = db.BooleanProperty()
-    real = db.FloatProperty()
-    moment = db.DateTimeProperty()
-    link = db.LinkProperty()
-    empty = db.StringProperty()
-    strings = db.StringListProperty()
-    day = db.DateProperty()
-    upper = db.ComputedProperty(lambda self: (self.string or "").upper())
-
-
-VALUES: dict[str, Any] = {
-    "string": "s",
-    "hidden": "h",
-    "text": db.Text("t"),
-    "blob": db.Blob(b"b"),
-    "integer": 1,
-    "boolean": True,
-    "real": 1.5,
-    "moment": db.datetime.datetime(2020, 1, 2),
-    "link": db.Link("http://a.b/c"),
-    "empty": None,
-    "strings": ["a", "b"],
-    "dynamic": "d",
-    "dynamics": [1, 2],
+# By name, a property and a value that db writes as it reads it.
+PROPERTIES: dict[str, tuple[Any, Any]] = {
+    "string": (db.StringProperty(), "s"),
+    "hidden": (db.StringProperty(indexed=False), "h"),
+    "text": (db.TextProperty(), db.Text("t")),
+    "blob": (db.BlobProperty(), db.Blob(b"b")),
+    "integer": (db.IntegerProperty(), 1),
+    "boolean": (db.BooleanProperty(), True),
+    "real": (db.FloatProperty(), 1.5),
+    "moment": (db.DateTimeProperty(), db.datetime.datetime(2020, 1, 2)),
+    "link": (db.LinkProperty(), db.Link("http://a.b/c")),
+    "empty": (db.StringProperty(), None),
+    "strings": (db.StringListProperty(), ["a", "b"]),
 }
+VALUES = {name: value for name, (_, value) in PROPERTIES.items()}
+VALUES |= {"dynamic": "d", "dynamics": [1, 2]}
+Everything: Any = type(db.Expando)(
+    "Everything",
+    (db.Expando,),
+    {
+        **{name: prop for name, (prop, _) in PROPERTIES.items()},
+        "day": db.DateProperty(),
+        "upper": db.ComputedProperty(lambda self: (self.string or "").upper()),
+    },
+)
 
 
-def _stored(**changes: Any) -> bytes:
+def _stored() -> bytes:
     """Serialise a model as db stores it, with an unknown field in each property."""
-    model = Everything(key=db.Key.from_path("Everything", 1), **{**VALUES, **changes})
+    model = Everything(key=db.Key.from_path("Everything", 1), **VALUES)
     proto = model._populate_internal_entity()._ToPb()
     for entry in (*proto.property, *proto.raw_property):
         entry.MergeFromString(b"\xa0\x06\x07")
@@ -93,44 +98,139 @@ def test_unread_properties_go_back_as_they_came() -> None:
 def test_a_value_that_db_writes_in_another_form(name: str, value: Any) -> None:
     """It is read and written as db does it."""
     raw = raw_entity("Everything", **{**VALUES, name: value})
-    if seen(lambda: stock_model(raw))[0] == "raised":
-        assert not _is_sent(raw, name)
-        return
-    Pair.of(raw).both(written)
-
-
-def _is_sent(raw: bytes, name: str) -> bool:
-    model = lazy_model(raw)
-    with patched():
-        result = seen(lambda: written(model))
-    return bool(result[0] != "raised")
+    if is_raised(seen(lambda: stock_model(raw))):
+        with patched():
+            assert is_raised(seen(lambda: written(db.model_from_protobuf(raw))))
+    else:
+        Pair.of(raw).both(written)
 
 
 def test_properties_that_are_indexed_otherwise_now() -> None:
     """The model's class says which are."""
     proto = entity_pb2.EntityProto.FromString(raw_entity("Everything", **VALUES))
-    for entry in list(proto.property):
-        if entry.name in ("string", "hidden", "dynamic"):
-            proto.property.remove(entry)
-            proto.raw_property.append(entry)
-    for entry in list(proto.raw_property):
-        if entry.name in ("text", "blob"):
-            proto.raw_property.remove(entry)
-            proto.property.append(entry)
-    Pair.of(proto.SerializeToString()).both(written)
+    moved = {"string", "hidden", "dynamic", "text", "blob"}
+    fields = proto.property, proto.raw_property
+    kept = [[entry for entry in entries if entry.name not in moved] for entries in fields]
+    taken = [[entry for entry in entries if entry.name in moved] for entries in fields]
+    made = entity_pb2.EntityProto(
+        key=proto.key,
+        entity_group=proto.entity_group,
+        property=[*kept[0], *taken[1]],
+        raw_property=[*kept[1], *taken[0]],
+    )
+    Pair.of(made.SerializeToString()).both(written)
 
 
-def test_a_computed_property_that_assigns_another() -> None:
-    """The value that it assigns is sent, if db comes to it later."""
+class Hooked(db.StringProperty):
+    """A property that runs code when it is written."""
 
-    class Assigning(db.Model):
-        a = db.StringProperty()
-        b = db.ComputedProperty(lambda self: _assign(self))
-        c = db.StringProperty()
-
-    Pair.of(raw_entity("Assigning", a="a", c="c")).both(written)
+    def get_value_for_datastore(self, model_instance: Any) -> Any:
+        act()
+        return super().get_value_for_datastore(model_instance)
 
 
-def _assign(model: Any) -> str:
-    model.a = model.c = "new"
-    return "computed"
+class ChangingAccount(db.Expando):
+    balance = db.IntegerProperty()
+    hooked = Hooked()
+    limit = db.IntegerProperty()
+    owner = db.StringProperty()
+    tags = db.StringListProperty()
+
+
+_ACCOUNT = {"balance": 1, "hooked": "h", "limit": 2, "owner": "o", "tags": ["a", "b"]}
+
+
+def _swap(model: Any) -> None:
+    del model.dynamic
+    model.later = 5
+
+
+_CHANGES: dict[str, Callable[[Any], object]] = {
+    **{name: CHANGES[name] for name in ("assigns", "replaces", "changes a list")},
+    "reads": lambda one: (one.balance, one.limit, one.owner, one.dynamic),
+    "adds": lambda one: setattr(one, "later", 5),
+    "deletes": lambda one: delattr(one, "dynamic"),
+    "swaps": _swap,
+    "assigns dynamic ones": lambda one: assign(one, dynamic="new", other=4),
+    "changes the entity": lambda one: one._entity.update({"balance": 10, "limit": 20, "new": 1}),
+}
+
+
+@pytest.mark.parametrize("change", _CHANGES.values(), ids=_CHANGES)
+def test_a_property_changes_the_others(change: Callable[[Any], object]) -> None:
+    """The message is that of stock, and so is the model afterwards."""
+    pair = Pair.of(raw_entity("ChangingAccount", dynamic="d", other=3, **_ACCOUNT))
+    pair.both(writing_and_changing(written, change))
+    pair.agree()
+    pair.both(written)
+
+
+_NAMES = [f"p{number}" for number in range(20)]
+_EXTRA = [f"extra{number}" for number in range(12)]
+_WIDE = {name: number for number, name in enumerate(_NAMES)}
+
+
+ChangingWide: Any = type(db.Model)(
+    "ChangingWide", (db.Model,), {name: db.IntegerProperty() for name in _NAMES}
+)
+
+
+@pytest.mark.usefixtures("frequent_switches")
+def test_another_thread_changes_the_entity() -> None:
+    """Models have all that stays in it, and making one does not fail."""
+    raw = raw_entity("ChangingWide", **_WIDE)
+    with patched():
+        for _ in range(10):
+            entity = datastore.Entity._FromPb(entity_pb2.EntityProto.FromString(raw))
+
+            def act(entity: Any = entity) -> None:
+                for turn in range(40):
+                    if turn % 8 == 0:
+                        _ = entity[_NAMES[turn // 8]]
+                    model = ChangingWide.from_entity(entity)
+                    assert {name: getattr(model, name) for name in _NAMES} == _WIDE
+
+            meanwhile(adding_and_deleting(entity), act)
+
+
+@pytest.mark.usefixtures("frequent_switches")
+def test_another_thread_changes_the_attributes() -> None:
+    """A copy of all attributes has those that stay, and taking it does not fail."""
+    raw = raw_entity("ChangingWide", **_WIDE)
+    for _ in range(10):
+        model = lazy_model(raw)
+
+        def change(turn: int, model: Any = model) -> None:
+            for name in _EXTRA:
+                setattr(model, name, turn)
+            for name in _EXTRA:
+                delattr(model, name)
+
+        def act(model: Any = model) -> None:
+            for _ in range(100):
+                for kept in (vars(model).copy(), copy.copy(vars(model))):
+                    assert {name: kept[f"_{name}"] for name in _NAMES} == _WIDE
+
+        with patched():
+            meanwhile(change, act)
+
+
+@pytest.mark.usefixtures("frequent_switches")
+def test_another_thread_assigns_to_the_entity_of_a_model_that_is_read() -> None:
+    """The assigned value stays in the entity, and the model has the one that it was made with."""
+    raw = raw_entity("ChangingWide", p1=1)
+    for _ in range(20):
+        with patched():
+            models = [db.model_from_protobuf(raw) for _ in range(1_000)]
+
+        def work(number: int, models: Any = models) -> None:
+            for model in models:
+                if number:
+                    model._entity["p1"] = 7
+                else:
+                    assert model.p1 == 1
+
+        with patched():
+            together(2, work)
+        assert {model._entity["p1"] for model in models} == {7}
+        assert {model.p1 for model in models} == {1}

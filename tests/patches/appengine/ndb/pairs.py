@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import datetime
+import struct
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any
 
+from google.appengine.api import users
 from google.appengine.datastore.entity_bytes_pb2 import EntityProto
+from google.appengine.ext import ndb
 from google.appengine.ext.ndb import model
 
+from lazyentity.patches.appengine.ndb.orphans import LazyProperties
 from lazyentity.patches.appengine.ndb.seams import PART
-from tests.patches.appengine.ndb.snapshots import snapshot
+from lazyentity.patches.appengine.ndb.values import LazyValues
 from tests.patches.models.pairs import ModelPair, applied, stopped_clocks
-from tests.support.snapshots import outcome
+from tests.patches.models.snapshots import model_form
+from tests.support.snapshots import Raised, outcome
 
 _ADAPTER = model.ModelAdapter()
 
@@ -68,3 +74,48 @@ class Pair(ModelPair):
 def fixed_now() -> AbstractContextManager[None]:
     """Stop the clock of the properties that are set when a model is written."""
     return stopped_clocks(model, "_now")
+
+
+_SIMPLE = (bool, int, str, bytes, type(None), datetime.datetime, datetime.date, datetime.time, set)
+
+
+def snapshot(value: Any) -> Any:
+    """Return ``value`` in a form that is equal only to that of an indistinguishable value.
+
+    Lazy values give the form of stock dicts: that is the one difference allowed. All of them is
+    read.
+    """
+    kind: Any = type(value)
+    if isinstance(value, ndb.Model):
+        return model_form(value, snapshot, described)
+    if kind is EntityProto:
+        return kind, str(value)
+    if kind in (list, tuple):
+        return kind, [snapshot(item) for item in value]
+    if kind in (dict, LazyValues):
+        return dict, {name: snapshot(item) for name, item in value.items()}
+    if kind is float:
+        return kind, struct.pack("<d", value)
+    if kind is model._BaseValue:
+        return kind, snapshot(value.b_val)
+    if kind is model._CompressedValue:
+        return kind, value.z_val
+    if kind is ndb.Key:
+        return kind, value.pairs(), value.app(), value.namespace(), str(value.reference())
+    if kind is ndb.GeoPt:
+        return kind, snapshot(value.lat), snapshot(value.lon)
+    if kind in (users.User, ndb.BlobKey):
+        return kind, {name: snapshot(item) for name, item in vars(value).items()}
+    if kind is model._NestedCounter:
+        counters = value._NestedCounter__sub_counters.items()
+        return kind, value._absolute_counter(), {name: snapshot(each) for name, each in counters}
+    if kind is Raised:
+        return kind, value
+    assert kind in _SIMPLE, f"no model holds a {kind}"
+    return kind, value
+
+
+def described(entity: Any) -> Any:
+    """Describe the properties of a model that has others than its class."""
+    assert type(entity._properties) in (dict, LazyProperties)
+    return {name: (repr(prop), prop._code_name) for name, prop in entity._properties.items()}

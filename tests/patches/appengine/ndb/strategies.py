@@ -3,20 +3,138 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 from typing import Any
 
 from google.appengine.api import users
+from google.appengine.datastore.entity_bytes_pb2 import EntityProto, Property, PropertyValue
 from google.appengine.ext import ndb
 from google.appengine.ext.ndb import model, polymodel
 from hypothesis import strategies as st
-from hypothesis.strategies import SearchStrategy
+from hypothesis.strategies import DrawFn, SearchStrategy
 
-from tests.patches.appengine.ndb import raw_entities
-from tests.patches.appengine.ndb.handmade import MODELS, Family
-from tests.patches.models import shapes, sorts, values
+from tests.patches.models import handmade, shapes, sorts, values
+from tests.patches.models.changes import change_key
 from tests.patches.models.shapes import Stored
 from tests.patches.models.sorts import NONE, UNINDEXED, fixed
 from tests.patches.models.values import Values
+
+MODELS = handmade.small_models(ndb, polymodel, __name__)
+Address, Person, Animal, Cat, Anything = MODELS
+
+
+class Family(ndb.Model):
+    homes = ndb.StructuredProperty(Address, repeated=True)
+    count = ndb.IntegerProperty()
+
+
+class Everything(handmade.with_properties(ndb, MODELS)):  # type: ignore[misc]
+    """One property of each kind there is, and some twice."""
+
+    indexed_blob = ndb.BlobProperty(indexed=True)
+    family = ndb.StructuredProperty(Family)
+    nothings = ndb.StringProperty(repeated=True, write_empty_list=True)
+
+
+def everything(**changes: Any) -> Any:
+    """Make a model of which every property has a value."""
+    values = handmade.values(ndb, MODELS, users.User)
+    values |= {
+        "indexed_blob": b"\xfe",
+        "blob_key": ndb.BlobKey("blob"),
+        "family": Family(homes=[values["address"], Address(street="three")], count=2),
+    }
+    return Everything(id=5, **{**values, **changes})
+
+
+_SUB_NAMES = ("s", "number", "n", "h", "h.s", "homes", "homes.s", "count", "k", "class", "new")
+_UNKNOWN = ("unknown", "key", "_key", "put", "_projection", " ", "class", "dynamic", "a.b", "a.a")
+_MEANINGS = st.sampled_from(
+    [
+        *(None, None, Property.NO_MEANING, Property.BLOB, Property.TEXT, Property.BYTESTRING),
+        *(Property.GD_WHEN, Property.GEORSS_POINT, Property.ENTITY_PROTO, Property.BLOBKEY),
+        *(Property.EMPTY_LIST, Property.INDEX_VALUE),
+    ]
+)
+_CONTENTS: dict[str, values.Values] = {
+    "booleanValue": st.booleans(),
+    "doubleValue": values.FLOATS,
+    "int64Value": st.sampled_from([0, 1, 2**60]),
+    "stringValue": st.one_of(values.BLOBS, st.sampled_from([b"[1]", b"abc", "Grüße".encode()])),
+}
+_POINTS = st.fixed_dictionaries({"x": values.FLOATS, "y": st.just(2.0)})
+_USERS = st.fixed_dictionaries(
+    {"email": st.just("a@b.c"), "auth_domain": st.just("b.c"), "gaiaid": st.sampled_from([0, 5])}
+)
+_ELEMENTS = st.fixed_dictionaries(
+    {"type": st.just("Person")},
+    optional={"id": st.sampled_from([0, 1]), "name": st.sampled_from(["", "name"])},
+)
+_REFERENCES = st.fixed_dictionaries(
+    {
+        "app": st.sampled_from(["app", "other"]),
+        "name_space": st.sampled_from([None, "", "space"]),
+        "pathelement": st.lists(_ELEMENTS, max_size=2),
+        "database_id": st.sampled_from([None, None, None, "database"]),
+    }
+)
+_VALUES = st.one_of(
+    st.just({}),
+    st.fixed_dictionaries({}, optional=_CONTENTS),
+    *(
+        st.fixed_dictionaries({name: contents})
+        for name, contents in {
+            **_CONTENTS,
+            "pointvalue": _POINTS,
+            "uservalue": _USERS,
+            "referencevalue": _REFERENCES,
+        }.items()
+    ),
+).map(lambda fields: PropertyValue(**fields))
+_PROPERTIES = st.fixed_dictionaries(
+    {
+        "meaning": _MEANINGS,
+        "value": _VALUES,
+        "meaning_uri": st.sampled_from([None, None, None, "ZLIB", "other"]),
+        "computed": st.sampled_from([None, None, None, None, True, False]),
+    }
+)
+
+
+def _without(properties: Any, name: str) -> None:
+    kept = [each for each in properties if each.name != name]
+    del properties[:]
+    properties.extend(kept)
+
+
+@st.composite
+def _changed(draw: DrawFn, raw: bytes, names: Sequence[str]) -> bytes:
+    """Change the properties of an entity, which have such names."""
+    message = EntityProto.FromString(raw)
+    dotted = st.builds("{}.{}".format, st.sampled_from(names), st.sampled_from(_SUB_NAMES))
+    known = st.sampled_from(names)
+    anywhere = st.one_of(known, known, dotted, st.sampled_from(_UNKNOWN))
+    for name in draw(st.lists(anywhere, min_size=1, max_size=4, unique=True)):
+        properties = draw(st.sampled_from([message.property, message.raw_property]))
+        match draw(st.sampled_from(["set", "set", "add", "delete", "field"])):
+            case "delete":
+                _without(message.property, name)
+            case "field":
+                found = [each for each in message.property if each.name == name]
+                _without(message.property, name)
+                message.raw_property.extend(found)
+            case how:
+                if how == "set":
+                    _without(message.property, name)
+                    _without(message.raw_property, name)
+                multiple = draw(st.booleans())
+                for _ in range(draw(st.integers(1, 3)) if multiple else 1):
+                    properties.add(name=name, multiple=multiple, **draw(_PROPERTIES))
+    if draw(st.integers(0, 9)) == 9:
+        change_key(draw, message, message.key.path.element[-1], "type")
+    serialised_message: bytes = message.SerializePartialToString()
+    return serialised_message
+
 
 _TEXTS = st.sampled_from([*values.SOME_TEXTS, "\ud800"])
 _KEYS = values.keys_of(ndb.Key)
@@ -92,4 +210,4 @@ def stored_entities() -> SearchStrategy[Stored]:
 
 def changed_entities() -> SearchStrategy[Stored]:
     """Entities that ndb has stored, with any change that another program could make."""
-    return shapes.changed_entities(LIBRARY, raw_entities.changed)
+    return shapes.changed_entities(LIBRARY, _changed)

@@ -1,40 +1,45 @@
-"""The texts that ndb makes for debugging are ndb's own: strings, and lists of strings."""
+"""The texts that ndb makes for debugging, the contexts of requests and keys are ndb's own."""
 
 from __future__ import annotations
 
+import importlib
+import itertools
 import json
+import os
+import sys
+import unittest
+import warnings
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
+from types import ModuleType
 from typing import Any
+from unittest import mock
 
 import pytest
 from google.appengine.api import datastore, datastore_types
 from google.appengine.ext import ndb
 from google.appengine.ext.ndb import model, tasklets, utils
 
-from tests.patches.appengine.ndb.services import fresh
-from tests.patches.appengine.services import lazily
+from tests.patches.appengine.services import fresh, lazily
 from tests.support import hostile
 from tests.support.snapshots import Raised, outcome
 
 pytestmark = pytest.mark.usefixtures("bed")
 
-MODES: dict[str, Callable[[], AbstractContextManager[None]]] = {
-    "lazy": lazily,
-    "eager": partial(lazily, eager=True),
-}
+Mode = Callable[[], AbstractContextManager[None]]
+MODES: dict[str, Mode] = {"lazy": lazily, "eager": partial(lazily, eager=True)}
 
 
-@pytest.fixture(params=MODES)
-def mode(request: pytest.FixtureRequest) -> Iterator[Callable[[], AbstractContextManager[None]]]:
+@pytest.fixture(params=MODES.values(), ids=MODES.keys())
+def mode(request: pytest.FixtureRequest) -> Any:
     """How ndb is patched."""
     assert utils.DEBUG
-    return MODES[request.param]  # type: ignore[return-value]  # no generator
+    return request.param
 
 
 @pytest.fixture
-def patched(mode: Callable[[], AbstractContextManager[None]]) -> Iterator[None]:
+def patched(mode: Mode) -> Iterator[None]:
     """Lazy or eager reads."""
     with mode():
         yield
@@ -112,7 +117,7 @@ def test_futures() -> None:
     assert any(text.startswith("AutoBatcher") for text in seen if text is not None)
 
 
-def test_of_a_call(mode: Callable[[], AbstractContextManager[None]]) -> None:
+def test_of_a_call(mode: Mode) -> None:
     """The text is stock's, also if somebody looks at it when ndb is no longer patched."""
 
     def calls() -> list[Any]:
@@ -136,7 +141,7 @@ def test_of_a_call(mode: Callable[[], AbstractContextManager[None]]) -> None:
         assert repr(our).partition(" for ")[2] == "another; pending>"
 
 
-def test_a_future_without_a_text(mode: Callable[[], AbstractContextManager[None]]) -> None:
+def test_a_future_without_a_text(mode: Mode) -> None:
     """It raises as in stock, and so does the class."""
 
     def looked_at() -> Any:
@@ -185,7 +190,7 @@ def _put_again() -> tuple[Any, bytes, int]:
 
 
 def test_put_of_a_value_that_cannot_be_converted(
-    mode: Callable[[], AbstractContextManager[None]],
+    mode: Mode,
 ) -> None:
     """It succeeds with the bytes that came. Stock raises: its text of the call shows the model."""
     stock, *stored = _put_again()
@@ -194,3 +199,53 @@ def test_put_of_a_value_that_cannot_be_converted(
     assert stored == [MALFORMED, 1]
     with mode():
         assert _put_again() == (ndb.Key("Parsed", 1), MALFORMED, 2)
+
+
+@pytest.mark.parametrize("side", [nullcontext, lazily])
+@pytest.mark.parametrize("ends", ["variable", "empty", "mapping"])
+def test_a_request_has_its_own(side: Mode, ends: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The environment says when a request has begun."""
+    variable = tasklets._CONTEXT_KEY
+    with side():
+        found = tasklets.get_context()
+        assert tasklets.get_context() is found
+        if ends == "variable":
+            monkeypatch.delenv(variable)
+        elif ends == "empty":
+            monkeypatch.setenv(variable, "")
+        else:
+            others = {name: value for name, value in os.environ.items() if name != variable}
+            monkeypatch.setattr(os, "environ", others)
+        following = tasklets.get_context()
+        assert following is not found
+        assert tasklets.get_context() is following
+
+
+def _outcomes(module: Any) -> dict[str, str]:
+    """Run the tests; return the errors by test, the empty text for a test that passes."""
+    outcomes = {}
+    suites: Any = unittest.defaultTestLoader.loadTestsFromModule(module)
+    for test in itertools.chain(*suites):
+        result = unittest.TestResult()
+        with warnings.catch_warnings():
+            # For methods that Python has deprecated.
+            warnings.simplefilter("ignore")
+            test.run(result)
+        errors = [text.splitlines()[-1] for _, text in [*result.errors, *result.failures]]
+        outcomes[test.id()] = "\n".join(errors)
+    return outcomes
+
+
+def test_the_tests_that_ndb_ships(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those of its keys. They want absl's ``TestCase``, but of it what unittest's has, too."""
+    testing: Any = ModuleType("absl.testing")
+    testing.absltest = unittest
+    monkeypatch.setitem(sys.modules, "absl", ModuleType("absl"))
+    monkeypatch.setitem(sys.modules, "absl.testing", testing)
+    # Each takes the classes away that ndb knows by their kinds.
+    with mock.patch.dict(model.Model._kind_map):
+        shipped = importlib.import_module("google.appengine.ext.ndb.key_test")
+        stock = _outcomes(shipped)
+        with lazily():
+            assert _outcomes(shipped) == stock
+    assert list(stock.values()).count("") > 30

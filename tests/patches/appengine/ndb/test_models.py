@@ -3,20 +3,36 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
+from google.appengine.ext import ndb
 from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.stateful import initialize, rule
 
-from tests.patches.appengine.ndb.handmade import Address, Family
-from tests.patches.appengine.ndb.pairs import Pair, lazy_model, stock_model
-from tests.patches.appengine.ndb.snapshots import described, snapshot
+from lazyentity.packed.appengine import PackedProperty
+from tests.patches.appengine.ndb.pairs import (
+    Pair,
+    described,
+    fixed_now,
+    lazy_model,
+    snapshot,
+    stock_model,
+)
 from tests.patches.appengine.ndb.strategies import (
+    Address,
+    Family,
     changed_entities,
     serialised,
     stored_entities,
 )
+from tests.patches.appengine.services import fresh
 from tests.patches.models.cases import ENTITIES, ModelCases, Operation
+from tests.patches.models.machine import ModelTwins, converts, run
+from tests.patches.models.packed import Context, PackedCases, orders
 from tests.patches.models.pairs import FEWER, is_lazy
 from tests.patches.models.shapes import Stored
 
@@ -70,3 +86,58 @@ def test_the_counter_of_structured_properties(streets: list[str | None]) -> None
     assert snapshot(lazy) == snapshot(stock)
     copied = copy.copy(lazy)
     assert vars(copied).keys() == vars(copy.copy(stock)).keys()
+
+
+def _converts(stored: Stored) -> bool:
+    return converts(Pair, stored.raw)
+
+
+class Twins(ModelTwins):
+    ndb = ndb
+
+    def __init__(self) -> None:
+        super().__init__(fixed_now())
+
+    @initialize(stored=st.one_of(stored_entities(), changed_entities()).filter(_converts))
+    def make(self, stored: Stored) -> None:
+        self.start(stored.shape, Pair.of(stored.raw))
+
+    @staticmethod
+    def in_values(name: str) -> bytes:
+        """Return a stored name in the form that it has in ``_values``."""
+        return name.encode()
+
+    @staticmethod
+    def listed(values: Any) -> list[Any]:
+        """Return the names in ``_values``."""
+        return list(values)
+
+    @rule(set_key=st.booleans())
+    def convert(self, set_key: bool) -> None:
+        self.pair.both(lambda entity: entity._to_pb(set_key=set_key))
+
+
+def test_operations_in_any_order() -> None:
+    """After each of any sequence of operations the two cannot be told apart."""
+    run(Twins)
+
+
+@pytest.fixture
+def context(bed: Any) -> Context:
+    """Enters a context of services in memory."""
+
+    @contextmanager
+    def entered() -> Iterator[None]:
+        made = fresh()
+        made.set_cache_policy(lambda _: False)
+        made.set_memcache_policy(lambda _: False)
+        yield
+
+    return entered
+
+
+class TestPacked(PackedCases):
+    client = "appengine"
+    models = orders(ndb, PackedProperty)
+    packed_property = PackedProperty
+    shows_what_it_puts = True

@@ -1,124 +1,192 @@
-"""Reads and writes through ndb, over the services in memory: stock ndb and lazily."""
+"""Reads and writes through ndb: the calls, the results and the futures are those of stock ndb."""
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Callable
-from contextlib import nullcontext
+import functools
+from itertools import product
 from typing import Any
 
 import pytest
-from google.appengine.api import memcache
+from google.appengine.api import apiproxy_stub_map, memcache, namespace_manager
 from google.appengine.ext import ndb
-from google.appengine.ext.ndb import context, model, tasklets, utils
+from google.appengine.ext.ndb import context, model, tasklets
 
-import lazyentity
-from tests.patches.appengine.ndb.handmade import (
-    Address,
-    Animal,
-    Anything,
-    Cat,
-    Everything,
-    Person,
-    everything,
-)
-from tests.patches.appengine.ndb.pairs import fixed_now
-from tests.patches.appengine.ndb.services import fresh
-from tests.patches.appengine.ndb.snapshots import snapshot
-from tests.patches.appengine.services import lazily
-from tests.patches.models.pairs import is_lazy
-from tests.support.concurrency import together
+from tests.patches.appengine.ndb.sides import Hooked, Scenario, check, keys, recorded, store
+from tests.patches.appengine.ndb.strategies import Animal, Anything, Cat, Everything, Person
+from tests.patches.appengine.services import fresh, lazily
 from tests.support.snapshots import outcome
 
 pytestmark = pytest.mark.usefixtures("bed")
 
-Scenario = Callable[[], Any]
+_FLAGS = [
+    dict(zip(("use_cache", "use_memcache", "use_datastore"), flags, strict=True))
+    for flags in product([True, False], repeat=3)
+]
 
 
-def store() -> None:
-    """Store a few models."""
-    home = Address(street="Home")
-    ndb.put_multi(
-        [
-            everything(),
-            Person(id=1, name="one", home=home),
-            Person(id="two", name="two", photo=b"photo", parent=ndb.Key("Person", 1)),
-            Cat(id=1, legs=4, whiskers=5),
-            Animal(id=2, legs=3),
-            Anything(id=1, known=1, other="o", some=[1, 2]),
-            # ndb makes this one: a structured property that no class defines.
-            Anything(id=2, place=home),
-        ]
-    )
+@pytest.mark.parametrize("options", _FLAGS, ids=str)
+def test_options(options: dict[str, bool]) -> None:
+    """Read twice, so that the second may come from a cache; then with only some of it cached."""
+
+    def read() -> Any:
+        first = ndb.get_multi(keys(), **options)
+        fresh().number = 1
+        ndb.Key("Person", 1).get(use_cache=False)
+        second = ndb.get_multi(keys(), **options)
+        return [*first, *second, first[0] is first[3], second[0] is second[3]]
+
+    check(read)
 
 
-def cached() -> Any:
-    """Return what memcache has, as entities."""
-    prefix = context.Context._memcache_prefix
-    keys = [prefix + key.urlsafe() for key in KEYS()]
-    entities = {}
-    for key, raw in memcache.get_multi(keys).items():
-        message = model.entity_pb2.EntityProto()
-        if type(raw) is bytes:
-            message.MergeFromString(raw)
-        entities[key] = message, raw if type(raw) is not bytes else None
-    return [entities[key] for key in sorted(entities)]
+def test_order_of_calls() -> None:
+    """A key that is nowhere cached is locked in memcache before it is looked up."""
 
-
-def KEYS() -> list[Any]:  # noqa: N802  # as a constant, which needs an application
-    return [
-        ndb.Key("Everything", 5),
-        ndb.Key("Person", 1),
-        ndb.Key("Person", 1, "Person", "two"),
-        ndb.Key("Animal", 1),
-        ndb.Key("Anything", 1),
-        ndb.Key("Person", "missing"),
-    ]
-
-
-def both(scenario: Scenario, *, lazy: bool | None = True) -> Any:
-    """Check that a scenario gives the same with stock ndb, lazily, and within eager().
-
-    Each time, the services have the same contents before, and have the same after it.
-
-    Args:
-        scenario: called with an empty context.
-        lazy: whether the models that it returns are lazy; None if some are.
-
-    Returns:
-        The result.
-    """
-
-    def run() -> Any:
+    def calls() -> list[Any]:
         memcache.flush_all()
         fresh()
-        ndb.delete_multi(ndb.Query().fetch(keys_only=True))
-        store()
-        memcache.flush_all()
-        fresh()
-        with fixed_now():
-            result = outcome(scenario)
-        if isinstance(result, list) and lazy is not None and lazyentity.patched():
-            expected = lazy and not inside_eager
-            assert {is_lazy(each) for each in result if isinstance(each, ndb.Model)} <= {expected}
-        seen = outcome(lambda: snapshot(result)) if not hasattr(result, "kind") else result
-        in_memcache = snapshot(cached())
-        fresh()
-        stored = [ndb.Query().order(ndb.Model.key).fetch()]
-        return seen, in_memcache, snapshot(stored)
+        with recorded() as made:
+            ndb.Key("Person", 1).get()
+        return made
 
-    inside_eager = False
-    stock = run()
+    store()
+    stock = calls()
+    assert [call for _, call, *_ in stock] == ["Get", "Set", "Get", "Get", "Set"]
     with lazily():
-        assert run() == stock
-        inside_eager = True
-        with lazyentity.eager():
-            assert run() == stock
-    return stock[0]
+        assert calls() == stock
+
+
+def _locked() -> Any:
+    memcache.set(context.Context._memcache_prefix + keys()[0].urlsafe(), 0)
+    return ndb.get_multi(keys())
+
+
+def _strange(value: Any) -> Any:
+    for key in keys():
+        memcache.set(context.Context._memcache_prefix + key.urlsafe(), value)
+    return ndb.get_multi(keys())
+
+
+def _too_large() -> Any:
+    ndb.Key("Person", 1).get(use_memcache=False)
+    limit = memcache.MAX_VALUE_SIZE
+    memcache.MAX_VALUE_SIZE = 10
+    try:
+        return ndb.get_multi(keys())
+    finally:
+        memcache.MAX_VALUE_SIZE = limit
+
+
+def _each_fails(service: str, call: str) -> Any:
+    def fail(of: str, method: str, *_: Any) -> None:
+        if (of, method) == (service, call):
+            raise ValueError("no service")
+
+    hooks = apiproxy_stub_map.apiproxy.GetPreCallHooks()
+    hooks.Append("fail", fail)
+    results = []
+    # A call that fails ends its batch, and which namespaces share one is a matter of time.
+    for namespace in ("", "space"):
+        futures = ndb.get_multi_async([key for key in keys() if key.namespace() == namespace])
+        results += [outcome(future.get_result) for future in futures]
+    return results
+
+
+def _of_other_thread_state() -> Any:
+    """Ask in one context and namespace, wait in another."""
+    namespace_manager.set_namespace("space")
+    futures = [ndb.Key("Hooked", 1, namespace="").get_async(), ndb.Key("Person", 1).get_async()]
+    fresh().number = 2
+    namespace_manager.set_namespace("other")
+    results = [future.get_result() for future in futures]
+    return [*results, namespace_manager.get_namespace(), tasklets.get_context().number]
+
+
+def _policies() -> Any:
+    ctx = tasklets.get_context()
+    ctx.set_cache_policy(lambda key: key.id() == 1)
+    ctx.set_memcache_policy(lambda key: key.kind() == "Person")
+    ctx.set_datastore_policy(lambda key: None)
+    ctx.set_memcache_timeout_policy(lambda key: 5)
+    return [*ndb.get_multi(keys()), *ndb.get_multi(keys())]
+
+
+def _changed_by_policy() -> Any:
+    """A policy that leaves another namespace and context behind affects its tasklet alone."""
+    here = tasklets.get_context()
+    other = context.Context(model.make_connection())
+    other.number = 3
+
+    def policy(key: Any) -> bool:
+        namespace_manager.set_namespace("changed")
+        tasklets.set_context(other)
+        return True
+
+    here.set_cache_policy(policy)
+    found = ndb.get_multi(keys())
+    return [*found, namespace_manager.get_namespace(), tasklets.get_context() is here]
+
+
+def _raising_policy() -> Any:
+    def policy(key: Any) -> bool:
+        raise LookupError("no policy")
+
+    tasklets.get_context().set_memcache_policy(policy)
+    futures = ndb.get_multi_async(keys())
+    return [outcome(future.get_result) for future in futures]
+
+
+def _rolled_back() -> Any:
+    def change() -> None:
+        ndb.Key("Person", 1).get()
+        raise ndb.Rollback
+
+    return ndb.transaction(change)
+
+
+def _of_subclass() -> Any:
+    class Other(context.Context):
+        def _use_memcache(self, key: Any, options: Any = None) -> bool:
+            return False
+
+    tasklets.set_context(Other(model.make_connection()))
+    tasklets.get_context().number = 4
+    return ndb.get_multi(keys())
+
+
+def _hook_raises() -> Any:
+    Hooked(id=2, name="bad").put()
+    tasklets.get_context().clear_cache()
+    futures = ndb.get_multi_async([ndb.Key("Hooked", 2), *keys()])
+    return [outcome(future.get_result) for future in futures]
+
+
+def _many() -> Any:
+    """More than a batch of memcache takes."""
+    config = context.ContextOptions(max_memcache_items=2)
+    tasklets.set_context(context.Context(model.make_connection(), config=config))
+    tasklets.get_context().number = 5
+    return ndb.get_multi(keys())
+
+
+def _with_others() -> Any:
+    """A tasklet of the application waits for the same calls of memcache."""
+    key = ndb.Key("Person", 1)
+    ctx = tasklets.get_context()
+    future = key.get_async()
+    name = context.Context._memcache_prefix + key.urlsafe()
+    value = ctx.memcache_get(name, for_cas=True, namespace="", use_cache=True)
+    return [value.get_result(), future.get_result()]
+
+
+@ndb.tasklet
+def _tasklet() -> Any:
+    first, second = yield ndb.Key("Person", 1).get_async(), ndb.Key("Hooked", 1).get_async()
+    third = yield ndb.Key("Person", 404).get_async()
+    raise ndb.Return([first, second, third])
 
 
 def _read_change_put() -> Any:
-    found = ndb.get_multi(KEYS()[:2])
+    found = ndb.get_multi([ndb.Key("Everything", 5), keys()[0]])
     found[0].string = "b"
     found[1].name = "changed"
     return ndb.put_multi(found)
@@ -135,27 +203,21 @@ def _in_transaction() -> Any:
 
 
 def _twice() -> Any:
-    first = ndb.get_multi(KEYS())
+    first = ndb.get_multi(keys())
     fresh()
-    second = ndb.get_multi(KEYS())
+    second = ndb.get_multi(keys())
     return [*first, *second]
 
 
 def _untouched() -> Any:
-    return [*ndb.put_multi([each for each in ndb.get_multi(KEYS()) if each is not None])]
+    return [*ndb.put_multi([each for each in ndb.get_multi(keys()) if each is not None])]
 
 
 @ndb.tasklet
 def _names() -> Any:
     people = yield Person.query().fetch_async()
-    names = yield [_name(person.key) for person in people]
-    raise ndb.Return(sorted(names))
-
-
-@ndb.tasklet
-def _name(key: Any) -> Any:
-    person = yield key.get_async()
-    raise ndb.Return(person.name)
+    again = yield [person.key.get_async() for person in people]
+    raise ndb.Return(sorted(person.name for person in again))
 
 
 def _pages() -> Any:
@@ -165,9 +227,31 @@ def _pages() -> Any:
 
 
 SCENARIOS: dict[str, Scenario] = {
+    "locked": _locked,
+    "not an entity": functools.partial(_strange, b"\xff\xff"),
+    "not bytes": functools.partial(_strange, ["list"]),
+    "too large": _too_large,
+    "no Datastore": functools.partial(_each_fails, "datastore_v3", "Get"),
+    "no memcache": functools.partial(_each_fails, "memcache", "Get"),
+    "no memcache to write": functools.partial(_each_fails, "memcache", "Set"),
+    "the state of the thread": _of_other_thread_state,
+    "policies": _policies,
+    "a policy that changes the state": _changed_by_policy,
+    "a policy that raises": _raising_policy,
+    "timeout": lambda: ndb.get_multi(keys(), memcache_timeout=9, memcache_deadline=3),
+    "wrong options": lambda: ndb.Key("Person", 1).get(use_cache="no"),
+    "unknown options": lambda: ndb.Key("Person", 1).get(unknown=1),
+    "transaction": lambda: ndb.transaction(lambda: ndb.Key("Person", 1).get()),
+    "rolled back": _rolled_back,
+    "another context": _of_subclass,
+    "a hook that raises": _hook_raises,
+    "many": _many,
+    "with others": _with_others,
+    "tasklets": lambda: _tasklet().get_result(),
+    "no key": lambda: tasklets.get_context().get(None).get_result(),
     "get": lambda: [ndb.Key("Everything", 5).get()],
-    "get_multi": lambda: ndb.get_multi(KEYS()),
-    "get_multi without memcache": lambda: ndb.get_multi(KEYS(), use_memcache=False),
+    "get_multi": lambda: ndb.get_multi(keys()),
+    "get_multi without memcache": lambda: ndb.get_multi(keys(), use_memcache=False),
     "get_multi of memcache": _twice,
     "get_by_id": lambda: [Everything.get_by_id(5), Person.get_by_id(2)],
     "get_or_insert": lambda: [Person.get_or_insert("new", name="new"), Cat.get_by_id(1)],
@@ -183,29 +267,28 @@ SCENARIOS: dict[str, Scenario] = {
     "map": lambda: Person.query().map(lambda person: person.name),
     "pages": _pages,
     "keys": lambda: Person.query().fetch(keys_only=True),
-    "tasklets": lambda: _names().get_result(),
+    "tasklets of a query": lambda: _names().get_result(),
     "put": _read_change_put,
     "put untouched": _untouched,
-    "transaction": _in_transaction,
+    "changed in a transaction": _in_transaction,
+    "projection": lambda: Person.query().fetch(projection=[Person.name]),
 }
 
 
-MADE_BY_NDB = ("get_or_insert", "pages", "query of all")
-"""Scenarios in whose results some of the models are."""
+NOT_LAZY: dict[str, bool | None] = {
+    **dict.fromkeys(("get_or_insert", "pages", "query of all")),
+    "projection": False,
+}
+"""Scenarios of whose models ndb makes all, or some: None."""
 
 
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_scenarios(name: str) -> None:
-    """Results, what memcache gets and what is stored are the same."""
-    both(SCENARIOS[name], lazy=None if name in MADE_BY_NDB else True)
+    check(SCENARIOS[name], lazy=NOT_LAZY.get(name, True))
 
 
-def test_projections_are_made_by_ndb() -> None:
-    both(lambda: Person.query().fetch(projection=[Person.name]), lazy=False)
-
-
-def test_a_miss_reads_nothing() -> None:
-    """The entity goes to memcache, and back, without a value being made."""
+def test_nothing_is_read_for_memcache_and_put() -> None:
+    """Nor for ndb's text of the call, which would show the whole model."""
     store()
     memcache.flush_all()
     with lazily():
@@ -213,106 +296,24 @@ def test_a_miss_reads_nothing() -> None:
             fresh()
             found = Cat.get_by_id(1)
             assert list(found._values) == found._values._undecoded()
-
-
-def test_memcache_gets_no_deleted_value() -> None:
-    """A class that deletes a value when the model is made has it nowhere."""
-
-    class Forgetful(ndb.Model):
-        kept = ndb.StringProperty()
-        secret = ndb.StringProperty()
-
-        @classmethod
-        def _from_pb(cls, *args: Any, **kwargs: Any) -> Any:
-            made = super()._from_pb(*args, **kwargs)
-            del made.secret
-            return made
-
-    key = Forgetful(id=1, kept="k", secret="s").put()  # noqa: S106  # no password
-
-    def read() -> Any:
-        memcache.flush_all()
-        fresh()
-        found = key.get()
-        return snapshot(found), memcache.get(context.Context._memcache_prefix + key.urlsafe())
-
-    stock = read()
-    with lazily():
-        assert read() == stock
-
-
-def test_put_reads_nothing() -> None:
-    """Nor does ndb's text of the call, which would show the whole model."""
-    store()
-    fresh()
-    with lazily():
         found = Anything.get_by_id(1)
         found.known = 5
         found.put()
         assert b"other" in found._values._undecoded()
 
 
-def test_corrupt_memcache() -> None:
-    """Anything else in memcache than an entity is as bad as it is to stock ndb."""
-    store()
-
-    def read() -> Any:
-        fresh()
-        key = ndb.Key("Person", 1)
-        memcache.set(context.Context._memcache_prefix + key.urlsafe(), b"\xff\xff")
-        return snapshot(key.get())
-
-    stock = read()
+def test_futures_can_be_shown() -> None:
+    """At every step; the text names the tasklet that ndb would run."""
     with lazily():
-        assert read() == stock
-
-
-def test_threads_read_one_model() -> None:
-    store()
-    fresh()
-    with lazily():
-        found = ndb.Key("Everything", 5).get(use_cache=False, use_memcache=False)
-        expected = snapshot(ndb.Key("Everything", 5).get(use_cache=False, use_memcache=False))
-        assert together(4, lambda number: snapshot(found)) == [expected] * 4
-
-
-class _Texts(logging.Handler):
-    def __init__(self) -> None:
-        super().__init__()
-        self.texts: list[str] = []
-
-    def emit(self, record: logging.LogRecord) -> None:
-        self.texts.append(record.getMessage())
-
-
-def test_texts_for_debugging() -> None:
-    """Futures and failed tasklets are described as by stock ndb."""
-
-    @ndb.tasklet
-    def fail() -> Any:
-        yield ndb.Key("Person", 1).get_async()
-        raise ValueError("failed")
-
-    def described() -> Any:
-        fresh()
-        handler = _Texts()
-        logging.getLogger().addHandler(handler)
-        try:
-            pending = ndb.Key("Person", 1).get_async()
-            batched = tasklets.get_context()._memcache_get_batcher.add("key", (False, "", None))
-            # The innermost functions are not ndb's.
-            texts = [text.partition(" for ")[2] for text in (repr(pending), repr(batched))]
-            dumped = [future.dump().splitlines()[2:] for future in (pending, batched)]
-            outcome(fail().get_result)
-            return texts, dumped, handler.texts
-        finally:
-            logging.getLogger().removeHandler(handler)
-
-    assert utils.DEBUG
-    store()
-    seen = []
-    for entered in (nullcontext(), lazily()):
-        with entered:
-            seen.append(described())
-    stock, lazy = seen
-    assert lazy == stock
+        store()
+        memcache.flush_all()
+        fresh().number = 0
+        future = ndb.Key("Person", 1).get_async()
+        assert type(future).__name__ == "Get"
+        shown = set()
+        while not future.done():
+            shown.add(future.dump_stack().count("waiting for"))
+            assert "tasklet get(context.py:" in future.dump()
+            tasklets.eventloop.run1()
+        assert shown == {0, 1}
+        assert future.get_result().name == "one"

@@ -1,34 +1,128 @@
-"""The errors of values: stock's own, with a note of key and property that never replaces them."""
+"""Models of classes and values that are unusual, and the errors of values that cannot be read."""
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
-from google.appengine.api import datastore, datastore_types
-from google.appengine.datastore.entity_bytes_pb2 import Property
+from google.appengine.api import datastore, datastore_errors, datastore_types
+from google.appengine.datastore.entity_bytes_pb2 import EntityProto, Property
 from google.appengine.ext import ndb
-from google.appengine.ext.ndb import context
+from google.appengine.ext.ndb import context, model, polymodel
 
-from tests.patches.appengine.ndb.pairs import lazy_model, stock_model
-from tests.patches.appengine.ndb.services import fresh
-from tests.patches.appengine.services import lazily
+from tests.patches.appengine.ndb.pairs import converted, lazy_model, patched, snapshot, stock_model
+from tests.patches.appengine.ndb.strategies import Cat, Everything, everything, serialised
+from tests.patches.appengine.services import fresh, lazily
 from tests.patches.models.pairs import is_lazy
 from tests.support import hostile
 from tests.support.snapshots import Raised, outcome
 
+
+@pytest.mark.parametrize("holder", [model.Model, polymodel.PolyModel])
+def test_a_conversion_replaced_before_stays_in_charge(
+    holder: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    @functools.wraps(holder._from_pb.__func__)
+    def theirs(cls: Any, pb: Any, set_key: Any = True, ent: Any = None, key: Any = None) -> Any:
+        return "theirs"
+
+    monkeypatch.setattr(holder, "_from_pb", classmethod(theirs))
+    with patched():
+        assert converted(serialised(Cat(id=1, legs=4))) == "theirs"
+
+
+def test_a_property_that_receives_values_in_its_own_way() -> None:
+    """Its models are made by ndb."""
+
+    class Counting(ndb.IntegerProperty):
+        def _deserialize(self, entity: Any, p: Any, unused_depth: int = 1) -> None:
+            super()._deserialize(entity, p, unused_depth)
+            entity._count = 1 + getattr(entity, "_count", 0)
+
+    class Counted(ndb.Model):
+        a = Counting()
+
+    made = lazy_model(serialised(Counted(id=1, a=5)))
+    assert (made.a, made._count, is_lazy(made)) == (5, 1, False)
+
+
+def test_a_constructor_that_sets_values() -> None:
+    """The entity is added to them, as by ndb."""
+
+    class Prepared(ndb.Model):
+        tags = ndb.StringProperty(repeated=True)
+        other = ndb.StringProperty()
+
+        def __init__(self, **values: Any) -> None:
+            super().__init__(**values)
+            self.tags = ["always"]
+
+    entity = EntityProto()
+    entity.MergeFromString(serialised(Prepared(id=1, other="o")))
+    del entity.property[1:]
+    for raw in (serialised(Prepared(id=1, other="o")), entity.SerializeToString()):
+        stock, lazy = stock_model(raw), lazy_model(raw)
+        assert snapshot(lazy) == snapshot(stock)
+
+
+def test_a_value_that_ndb_refuses() -> None:
+    """It raises when it is read, naming the entity and the property; the others can be read."""
+    entity = EntityProto()
+    entity.MergeFromString(serialised(everything()))
+    for each in entity.property:
+        if each.name == "place":
+            each.value.pointvalue.x = 999
+    raw = entity.SerializeToString()
+    with pytest.raises(datastore_errors.BadValueError) as expected:
+        stock_model(raw)
+    lazy = lazy_model(raw)
+    for _ in range(2):
+        with pytest.raises(datastore_errors.BadValueError) as caught:
+            _ = lazy.place
+        assert str(caught.value) == str(expected.value)
+        (note,) = caught.value.__notes__
+        assert "'place'" in note
+        assert "Everything" in note
+    assert lazy.text == "Grüße"
+
+
+def test_a_class_that_changes_later() -> None:
+    """Models are made as the class is then."""
+    raw = serialised(Everything(id=1, string="a"))
+    assert "added" not in lazy_model(raw)._properties
+
+    class Everything2(ndb.Model):
+        string = ndb.StringProperty()
+
+        @classmethod
+        def _get_kind(cls) -> str:
+            return "Everything"
+
+    try:
+        assert type(lazy_model(raw)) is Everything2
+        Everything2.integer = ndb.StringProperty("i")
+        Everything2._fix_up_properties()
+        stock, lazy = stock_model(raw), lazy_model(raw)
+        assert snapshot(lazy) == snapshot(stock)
+        assert lazy._properties["i"] is Everything2.integer
+    finally:
+        Everything._fix_up_properties()
+
+
 Make = Callable[[], Exception]
-_to_raise: list[Make] = []
 
 
 class Failing(ndb.StringProperty):
     """A property whose conversion raises any error."""
 
+    to_raise: ClassVar[Make | None] = None
+
     def _from_base_type(self, value: Any) -> Any:
-        if _to_raise:
-            raise _to_raise[0]()
+        if Failing.to_raise:
+            raise Failing.to_raise()
         return value
 
 
@@ -137,42 +231,32 @@ def test_models_from_memcache() -> None:
 
 
 def _read_all(model: Any) -> list[Any]:
-    return [
-        outcome(lambda: model.failing),
-        outcome(lambda: model.failing_list),
-        outcome(lambda: model.name),
-    ]
+    names = ("failing", "failing_list", "name")
+    return [outcome(getattr, model, name) for name in names]
 
 
 @pytest.mark.parametrize("sort", hostile.ERRORS)
 def test_errors_of_any_class(sort: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whether they take notes or not, and at each read."""
     monkeypatch.setattr(hostile.Unsayable, "__str__", lambda self: "said")
-    raw = _outer()
-    _to_raise.append(hostile.ERRORS[sort])
-    try:
-        stock, lazy = stock_model(raw), lazy_model(raw)
-        expected = _read_all(stock)
-        assert {type(each) for each in expected[:2]} == {Raised}
-        with lazily():
-            for _ in range(2):
-                assert _read_all(lazy) == expected
-    finally:
-        _to_raise.clear()
+    monkeypatch.setattr(Failing, "to_raise", hostile.ERRORS[sort])
+    stock, lazy = stock_model(_outer()), lazy_model(_outer())
+    expected = _read_all(stock)
+    assert {type(each) for each in expected[:2]} == {Raised}
+    with lazily():
+        for _ in range(2):
+            assert _read_all(lazy) == expected
 
 
-def test_an_error_that_is_raised_again_and_again() -> None:
+def test_an_error_that_is_raised_again_and_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """It has one note of each property."""
     error = ValueError("always the same")
-    _to_raise.append(lambda: error)
-    try:
-        lazy = lazy_model(_outer())
-        with lazily():
-            for _ in range(3):
-                with pytest.raises(ValueError, match="always the same"):
-                    _ = lazy.failing
-    finally:
-        _to_raise.clear()
+    monkeypatch.setattr(Failing, "to_raise", lambda: error)
+    lazy = lazy_model(_outer())
+    with lazily():
+        for _ in range(3):
+            with pytest.raises(ValueError, match="always the same"):
+                _ = lazy.failing
     assert len(error.__notes__) == 1
 
 
