@@ -64,7 +64,8 @@ def counted_index(pb: Any, index: Any) -> CountedIndex | None:
     call_site = call_site_of(pb)
     if call_site is None:
         return None
-    entity_counts = call_site.add(index.names, _shape_of(index), len(index.raw))
+    shape = None if index.shape.template is None else index.shape
+    entity_counts = call_site.add(index.names, shape, len(index.raw))
     return CountedIndex(index, entity_counts)
 
 
@@ -77,10 +78,6 @@ def call_site_of(pb: Any) -> CallSiteCounts | None:
     call_site = data.call_site(data.site(), path[-1].type if path else None)
     call_site.has_no_options = True
     return call_site
-
-
-def _shape_of(index: Any) -> Any:
-    return None if index.shape.template is None else index.shape
 
 
 def count_entity(pb: Any, entity: Any, is_stock: bool) -> None:

@@ -48,7 +48,7 @@ CLIENT: Final = ClientSpec(
         Seam(
             "google.appengine.datastore.datastore_rpc",
             "BaseConnection._make_rpc_call",
-            calling("appengine.reads", "make_rpc_call"),
+            calling("appengine.conversion", "make_rpc_call"),
         ),
     ],
     uses={

@@ -26,54 +26,52 @@ _Replace = Callable[[Any, Callable[[], bool]], Any]
 _LOOKUP, _QUERY = ":lookup", ":runQuery"
 
 
+def replacing_post(
+    described: ClientSpec, *, is_async: bool = False, of_session: bool = False
+) -> _Replace:
+    """Return the ``replace`` of a function that sends a request.
+
+    Args:
+        described: the client.
+        is_async: whether it is a coroutine function.
+        of_session: whether it is a method of a session, which other clients call as well.
+    """
+
+    def proxying(sender: Any, url: Any) -> Callable[[Any], Any] | None:
+        """Return a function that makes the proxy of a response; None, if it needs none."""
+        caller = sys._getframe(2)
+        is_own = _is_of_client(caller, described)
+        if (of_session and not is_own) or not _is_lazy_read(url, described):
+            return None
+        client = _client_in(caller, described) if of_session else sender
+        kind = AsyncResponse if is_async else SyncResponse
+        return lambda response: kind(
+            response, is_own and _converts_upstream(client, url, described)
+        )
+
+    def replace(original: Any, is_active: Callable[[], bool]) -> Any:
+        @functools.wraps(original)
+        def post(sender: Any, url: Any, *args: Any, **kwargs: Any) -> Any:
+            proxy = proxying(sender, url)
+            response = original(sender, url, *args, **kwargs)
+            return response if proxy is None else proxy(response)
+
+        @functools.wraps(original)
+        async def post_later(sender: Any, url: Any, *args: Any, **kwargs: Any) -> Any:
+            proxy = proxying(sender, url)
+            response = await original(sender, url, *args, **kwargs)
+            return response if proxy is None else proxy(response)
+
+        return post_later if is_async else post
+
+    return replace
+
+
 def _is_lazy_read(url: Any, described: ClientSpec) -> bool:
     patch = described.patch
     if announcement.waiting and patch.active:
         announcement.log()
     return patch.active and str(url).endswith((_LOOKUP, _QUERY)) and not patch.gives_stock()
-
-
-def replacing_async_post(described: ClientSpec, *, of_session: bool = False) -> _Replace:
-    """Return the ``replace`` of a coroutine function that sends a request.
-
-    Args:
-        described: the client.
-        of_session: whether it is a method of a session, which other clients call as well.
-    """
-
-    def replace(original: Any, is_active: Callable[[], bool]) -> Any:
-        @functools.wraps(original)
-        async def post(sender: Any, url: Any, *args: Any, **kwargs: Any) -> Any:
-            caller = sys._getframe(1)
-            is_own = _is_of_client(caller, described)
-            if (of_session and not is_own) or not _is_lazy_read(url, described):
-                return await original(sender, url, *args, **kwargs)
-            client = _client_in(caller, described) if of_session else sender
-            response = await original(sender, url, *args, **kwargs)
-            return AsyncResponse(response, is_own and _converts_upstream(client, url, described))
-
-        return post
-
-    return replace
-
-
-def replacing_post(described: ClientSpec, *, of_session: bool = False) -> _Replace:
-    """As :func:`replacing_async_post`, of a function that is no coroutine function."""
-
-    def replace(original: Any, is_active: Callable[[], bool]) -> Any:
-        @functools.wraps(original)
-        def post(sender: Any, url: Any, *args: Any, **kwargs: Any) -> Any:
-            caller = sys._getframe(1)
-            is_own = _is_of_client(caller, described)
-            if (of_session and not is_own) or not _is_lazy_read(url, described):
-                return original(sender, url, *args, **kwargs)
-            client = _client_in(caller, described) if of_session else sender
-            response = original(sender, url, *args, **kwargs)
-            return SyncResponse(response, is_own and _converts_upstream(client, url, described))
-
-        return post
-
-    return replace
 
 
 def _module(described: ClientSpec, name: str) -> Any:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import functools
 import inspect
 import operator
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -69,7 +68,6 @@ class ModelMapping:
         names: the stored names of all properties.
         by_name: the properties of ``attributes``, by stored name.
         is_expando: whether there may be other properties.
-        state: the state of the class, to tell whether it has changed.
     """
 
     attributes: dict[str, Any]
@@ -78,10 +76,9 @@ class ModelMapping:
     names: frozenset[str]
     by_name: dict[str, Any]
     is_expando: bool
-    state: tuple[Any, ...]
 
 
-NOTHING = ModelMapping({}, (), (), frozenset(), {}, False, ())
+NOTHING = ModelMapping({}, (), (), frozenset(), {}, False)
 """The mapping of a model that has all of its attributes."""
 
 # By class. None in a mapping's place: db makes the models.
@@ -94,7 +91,7 @@ def mapping_for(model_class: Any) -> ModelMapping | None:
     known = _MAPPINGS.get(model_class)
     if known is not None and known[1] == state:
         return known[0]
-    mapping = _mapping(model_class, state)
+    mapping = _mapping(model_class)
     size = 0 if mapping is None else 4 * learned_bytes(None, mapping.attributes)
     _MAPPINGS.keep(model_class, (mapping, state), size)
     return mapping
@@ -115,7 +112,7 @@ def _state(model_class: Any) -> tuple[Any, ...]:
     )
 
 
-def _mapping(model_class: Any, state: tuple[Any, ...]) -> ModelMapping | None:
+def _mapping(model_class: Any) -> ModelMapping | None:
     properties = list(model_class._properties.values())
     names = frozenset(prop.name for prop in properties)
     if (
@@ -134,7 +131,9 @@ def _mapping(model_class: Any, state: tuple[Any, ...]) -> ModelMapping | None:
         attr_name = inspect.getattr_static(type(prop), "_attr_name")
         if not is_upstream(attr_name, _attr_name) or "_attr_name" in vars(prop):
             return None
-        held = list(_attributes_of(prop))
+        held = [prop._attr_name()]
+        if isinstance(prop, db.ReferenceProperty):
+            held.append(f"_RESOLVED{held[0]}")
         if not _TAKEN.isdisjoint(held):
             return None
         if not is_upstream(setter, *_plain_sets) or any(
@@ -151,14 +150,7 @@ def _mapping(model_class: Any, state: tuple[Any, ...]) -> ModelMapping | None:
         names,
         lazy,
         issubclass(model_class, db.Expando),
-        state,
     )
-
-
-def _attributes_of(prop: Any) -> Iterator[str]:
-    yield prop._attr_name()
-    if isinstance(prop, db.ReferenceProperty):
-        yield f"_RESOLVED{prop._attr_name()}"
 
 
 def _is_timeless(prop: Any) -> bool:

@@ -116,14 +116,11 @@ def _load_at_once(model: Any, attributes: Any, mapping: ModelMapping, entity: An
         if prop.name not in entity:
             attributes.make(prop)
     for prop in mapping.at_once:
-        _set_at_once(model, prop, entity, attributes.is_projection())
-
-
-def _set_at_once(model: Any, prop: Any, entity: Any, is_projection: bool) -> None:
-    value = dict.get(entity, prop.name, ABSENT)
-    if value is ABSENT and is_projection:
-        return
-    if value is UNDECODED:
-        value = entity[prop.name]
-    with contextlib.suppress(db.DerivedPropertyError):
-        prop.__set__(model, value_for(prop, value, is_projection))
+        is_projection = attributes.is_projection()
+        value = _found(entity, prop.name, ABSENT)
+        if value is ABSENT and is_projection:
+            continue
+        if value is UNDECODED:
+            value = entity[prop.name]
+        with contextlib.suppress(db.DerivedPropertyError):
+            prop.__set__(model, value_for(prop, value, is_projection))

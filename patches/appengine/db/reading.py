@@ -16,8 +16,10 @@ _found = dict.get
 _ABSENT = object()
 
 
-def model_getattr(_original: None, _is_active: Callable[[], bool]) -> Callable[[Any, str], Any]:
-    """Give ``db.Model``, which has none, a ``__getattr__``."""
+def replace_getattr(
+    original: Callable[[Any, str], Any] | None, _is_active: Callable[[], bool]
+) -> Callable[[Any, str], Any]:
+    """Replace the ``__getattr__`` of ``db.Expando``, or give ``db.Model``, which has none, one."""
 
     def __getattr__(self: Any, name: str) -> Any:  # noqa: N807  # its name
         attributes = _getattribute(self, "__dict__")
@@ -27,26 +29,11 @@ def model_getattr(_original: None, _is_active: Callable[[], bool]) -> Callable[[
             value = _found(attributes, name, _ABSENT)
             if value is not _ABSENT:
                 return value
+        if original is not None:
+            return original(self, name)
         # Raises the original AttributeError.
         kind: Any = type(self)
         return kind.__getattribute__(self, name)
-
-    return __getattr__
-
-
-def expando_getattr(
-    original: Callable[[Any, str], Any], _is_active: Callable[[], bool]
-) -> Callable[[Any, str], Any]:
-    """Replace ``db.Expando``'s own ``__getattr__``."""
-
-    def __getattr__(self: Any, key: str) -> Any:  # noqa: N807  # its name
-        attributes = _getattribute(self, "__dict__")
-        if type(attributes) is LazyAttributes:
-            attributes.load(key)
-            value = _found(attributes, key, _ABSENT)
-            if value is not _ABSENT:
-                return value
-        return original(self, key)
 
     return __getattr__
 

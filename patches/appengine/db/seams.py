@@ -31,9 +31,9 @@ PART: Final = ClientSpec(
         AttributePath(_DB, "Expando._load_entity_values"),
     ),
     seams=[
-        LastingSeam(_DB, "Model.__getattr__", replacing("appengine.db.reading", "model_getattr")),
-        LastingSeam(
-            _DB, "Expando.__getattr__", replacing("appengine.db.reading", "expando_getattr")
+        *(
+            LastingSeam(_DB, path, replacing("appengine.db.reading", "replace_getattr"))
+            for path in ("Model.__getattr__", "Expando.__getattr__")
         ),
         Seam(_DB, "Property.__get__", replacing("appengine.db.reading", "property_get")),
         Seam(_DB, "Model._to_entity", calling("appengine.db.writing", "to_entity")),

@@ -250,11 +250,8 @@ class Get(tasklets.Future):  # type: ignore[misc]  # as above
             self._of._memcache_get_batcher,
             self._memcache_key,
             (True, *self._memcache_options),
-            self._read_lock,
+            lambda _value: self._look_up(),
         )
-
-    def _read_lock(self, _value: Any) -> None:
-        self._look_up()
 
     def _look_up(self) -> None:
         if not self._use_datastore:
@@ -278,16 +275,12 @@ class Get(tasklets.Future):  # type: ignore[misc]  # as above
         time = self._of._get_memcache_timeout(self._key, self._options)
         if not isinstance(time, int):
             raise TypeError(f"time must be a number; received {safe_repr(time)}")
-        self._found = found
         self._wait(
             self._of._memcache_set_batcher,
             (self._memcache_key, contents),
             ("cas", time, *self._memcache_options),
-            self._put,
+            lambda _stored: self._end(found),
         )
-
-    def _put(self, _stored: Any) -> None:
-        self._end(self._found)
 
     def _end(self, found: Any) -> None:
         if self._use_cache:

@@ -19,12 +19,8 @@ from lazyentity._backend import type_version
 from lazyentity.codec.cache import BoundedCache
 from lazyentity.codec.limits import MAX_BYTES, learned_bytes
 from lazyentity.codec.undecoded import Template, undecoded_template
-from lazyentity.patches.appengine.ndb.orphans import are_made_by_ndb, template_of
-from lazyentity.patches.appengine.ndb.upstream import (
-    methods,
-    upstream_function,
-    upstream_functions,
-)
+from lazyentity.patches.appengine.ndb.orphans import are_made_by_ndb
+from lazyentity.patches.appengine.ndb.upstream import methods, upstream_function, upstream_functions
 from lazyentity.patches.upstream import entry_of, is_upstream
 
 _Model: Any = model.Model
@@ -203,7 +199,8 @@ class ModelMapping:
         self.declared = {name: prop for name, prop in defined.items() if prop is not None}
         self.properties = None
         if taken is not None and taken.orphans:
-            self.properties = template_of(model_class, taken.orphans)
+            lacked = undecoded_template(taken.orphans)
+            self.properties = Template({**model_class._properties, **lacked})
         self.readings = {
             name: Reading.of(prop, name, self.names[name][0])
             for name, prop in self.declared.items()

@@ -10,7 +10,6 @@ from typing import Any
 
 from google.appengine.ext.ndb import model
 
-from lazyentity.codec.undecoded import UNDECODED, Template
 from lazyentity.patches.appengine.messages import property_messages
 from lazyentity.patches.appengine.ndb.upstream import methods, upstream_function
 from lazyentity.storage.lazyvaluedict import LazyValueDict
@@ -61,8 +60,3 @@ def properties_of(index: Any, template: dict[str, Any]) -> LazyProperties:
     properties._index = index
     dict.update(properties, template)
     return properties
-
-
-def template_of(model_class: Any, names: tuple[str, ...]) -> dict[str, Any]:
-    """Return the template of :func:`properties_of` for a class and the names that it lacks."""
-    return Template({**model_class._properties, **dict.fromkeys(names, UNDECODED)})

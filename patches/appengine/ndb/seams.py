@@ -33,7 +33,7 @@ PART: Final = ClientSpec(
         ),
         Seam(_CONTEXT, "AutoBatcher.add", replacing("appengine.ndb.contexts", "add")),
         Seam(_CONTEXT, "Context.get", replacing("appengine.ndb.gets", "get")),
-        Seam(_TASKLETS, "get_context", replacing("appengine.ndb.environment", "get_context")),
+        Seam(_TASKLETS, "get_context", replacing("appengine.ndb.contexts", "get_context")),
         Seam(_UTILS, "get_stack", replacing("appengine.ndb.debugging", "get_stack")),
         Seam(_KEY, "Key.__hash__", replacing("appengine.ndb.keys", "hash_of")),
         Seam(_KEY, "Key.__ne__", replacing("appengine.ndb.keys", "ne")),
