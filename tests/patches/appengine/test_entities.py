@@ -250,9 +250,10 @@ def test_detach(index_type: Any, message: Any, duplicate: Any) -> None:
     assert dict(detached) == {"a": 7, "b": ["x"]}
     assert detached.key() == entity.key()
     assert detached["b"] is not entity["b"]
-    for again in (duplicate, lazyentity.materialize, partial(_pickled, pickle.HIGHEST_PROTOCOL)):
+    stock_copy: Any = lazyentity.materialize(detached)
+    for copied in (duplicate(detached), stock_copy, _pickled(pickle.HIGHEST_PROTOCOL, detached)):
         with pytest.raises(RuntimeError, match="partial=True"):
-            again(detached).ToPb()
+            copied.ToPb()
     (written,) = lazyentity.detach([entity], partial=True)
     assert {each.name for each in duplicate(written).ToPb().property} == {"a", "b"}
     entity["t"]

@@ -116,8 +116,8 @@ def on_flink(job_server: str, stored: Any, monkeypatch: pytest.MonkeyPatch) -> I
 
 def test_flink(on_flink: list[str], tmp_path: Path, contents: Contents) -> None:
     """Beam's results, though a worker is killed in the middle; what they unpickle patches them."""
-    reads = (partial(each, pipelines.query(), num_splits=3) for each in TRANSFORMS)
-    check_results(*reads, tmp_path, on_flink, contents, kill=True)
+    lazy, stock = (partial(each, pipelines.query(), num_splits=3) for each in TRANSFORMS)
+    check_results(lazy, stock, tmp_path, on_flink, contents, kill=True)
 
 
 def test_example(job_server: str) -> None:

@@ -48,7 +48,7 @@ def _read(name: str, query: Any = None) -> Any:
     return transform(query or pipelines.query(), num_splits=3)
 
 
-TRANSFORMS = ReadFromDatastore, datastoreio.ReadFromDatastore
+TRANSFORMS: tuple[Any, Any] = ReadFromDatastore, datastoreio.ReadFromDatastore
 
 
 def check_results(
@@ -95,7 +95,7 @@ def check_results(
 
 @pytest.mark.parametrize("name", ["transform", "patch"])
 def test_read_filter_group_count_write(name: str, tmp_path: Path, contents: Contents) -> None:
-    reads = (partial(_read, each) for each in (name, "stock"))
+    reads = partial(_read, name), partial(_read, "stock")
     assert check_results(*reads, tmp_path, _DIRECT, contents) == {"beam", "datastore"}
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import json
 import re
 from typing import Any
@@ -145,8 +144,7 @@ class ApplicationCases(ClientCases):
         def look_up(datastore: Any, keys: Any) -> Any:
             return datastore._build_lookup_result(post(datastore, *body(datastore, keys)).json())
 
-        is_async = inspect.iscoroutinefunction(client.package.Datastore.lookup)
-        return look_up_later if is_async else look_up
+        return look_up_later if client.is_async else look_up
 
     def _own_post(self) -> Any:
         """Return a method ``post`` of an application's own session, which calls the library's."""
@@ -158,7 +156,7 @@ class ApplicationCases(ClientCases):
         def send(session: Any, *args: Any, **kwargs: Any) -> Any:
             return post(session, *args, **kwargs)
 
-        return send_later if inspect.iscoroutinefunction(post) else send
+        return send_later if self.client.is_async else send
 
     @pytest.mark.parametrize("own", ["method", "session"])
     def test_own_methods_and_sessions(self, ports: Ports, own: str) -> None:
@@ -205,8 +203,7 @@ class ApplicationCases(ClientCases):
                 look(response, entered)
             return response
 
-        is_async = inspect.iscoroutinefunction(original)
-        kind = self.client.sending_by(post_later if is_async else post)
+        kind = self.client.sending_by(post_later if self.client.is_async else post)
 
         def read() -> Any:
             seen.clear()
@@ -226,8 +223,7 @@ class ApplicationCases(ClientCases):
         assert (type(received.properties), received.properties) == (dict, {"a": "1"})
 
     def _answered(self, call: Connected, data: Any) -> Any:
-        is_async = inspect.iscoroutinefunction(call.datastore.lookup)
-        mocked = mock.AsyncMock if is_async else mock.Mock
+        mocked = mock.AsyncMock if self.client.is_async else mock.Mock
         response = mock.Mock(status=200, json=mocked(return_value=data))
         with mock.patch.object(call.datastore.session, "post", mocked(return_value=response)):
             return lookup(self.client, call)

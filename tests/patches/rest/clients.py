@@ -25,7 +25,7 @@ class RestClient:
     def __init__(self, name: ClientName) -> None:
         self.name = name
         self.package: Any = importlib.import_module(f"{name.replace('-', '.')}.datastore")
-        self._is_async = name == "gcloud-aio"
+        self.is_async = name == "gcloud-aio"
         # Before 9.0, a query returns the batch itself; before 9.2, each method sends by itself.
         self.has_query_results = hasattr(self.package, "QueryResult")
         self.has_post = hasattr(self.package.Datastore, "_post")
@@ -41,7 +41,7 @@ class RestClient:
         """
         kind = kind or self.package.Datastore
         options = {"api_root": f"http://127.0.0.1:{http_port}/v1", "project": PROJECT, **options}
-        if not self._is_async:
+        if not self.is_async:
             datastore = kind(**options)
             try:
                 yield Connected(datastore, lambda value: value)
@@ -117,7 +117,7 @@ class RestClient:
     def session_kind(self) -> Any:
         """The class of the client's session."""
         module = self.package.datastore
-        return module.AioSession if self._is_async else module.SyncSession
+        return module.AioSession if self.is_async else module.SyncSession
 
     def key(self, kind: str, which: Any) -> Any:
         """Return a key of the tests' project."""

@@ -66,7 +66,7 @@ def test_the_error_of_making_the_model_is_that_of_reading(case: str) -> None:
     for name, value in GOOD.items():
         if name != failing:
             assert getattr(model, name) == value
-    read = operator.attrgetter(failing)
+    read: Any = operator.attrgetter(failing)
     for use in (read, read, *WHOLE):
         model = model if use is read else lazy_model(raw)
         assert _without_trace(seen(lambda: use(model))) == _without_trace(stock)  # noqa: B023

@@ -31,7 +31,7 @@ Mode = Callable[[], AbstractContextManager[None]]
 MODES: dict[str, Mode] = {"lazy": lazily, "eager": partial(lazily, eager=True)}
 
 
-@pytest.fixture(params=MODES.values(), ids=MODES.keys())
+@pytest.fixture(params=MODES.values(), ids=list(MODES))
 def mode(request: pytest.FixtureRequest) -> Any:
     """How ndb is patched."""
     assert utils.DEBUG
