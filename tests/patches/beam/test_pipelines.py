@@ -289,7 +289,7 @@ def test_display_data() -> None:
     assert _displayed(_STOCK) == stock
 
 
-_MANY = 100_000
+_MANY = 20_000
 _SMALL = "Small"
 
 
