@@ -23,7 +23,7 @@ from tests.patches.appengine.ndb.strategies import (
 )
 from tests.patches.appengine.services import fresh, lazily
 from tests.patches.models.pairs import is_lazy
-from tests.support.snapshots import outcome
+from tests.support.snapshots import Raised, outcome
 
 Scenario = Callable[[], Any]
 
@@ -114,10 +114,8 @@ def _told(service: str, call: str, request: Any) -> Any:
         return service, call, sorted(lines)
     items = []
     for item in request.item:
-        value: Any = item.value
-        if value != b"0":
-            value = model.entity_pb2.EntityProto()
-            value.MergeFromString(item.value)
+        entity = outcome(model.entity_pb2.EntityProto.FromString, item.value)
+        value = item.value if isinstance(entity, Raised) else entity
         cas = item.for_cas, item.HasField("cas_id")
         items.append((item.key, str(value), item.set_policy, item.expiration_time, cas))
     return service, call, request.name_space, sorted(items)
