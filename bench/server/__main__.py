@@ -10,16 +10,17 @@ import argparse
 import gc
 import json
 import os
-import signal
 import sys
 import threading
 
+from .command import stopped_by_signal
 from .grpc_frontend import start_grpc
 from .http_frontend import start_http
 from .service import DatastoreService
 
 
-def _parse_arguments() -> argparse.Namespace:
+def main() -> None:
+    """Run the server until it is told to stop."""
     parser = argparse.ArgumentParser(
         prog="python -m lazyentity.bench.server",
         description="A loopback Datastore server for tests and benchmarks; not an emulator.",
@@ -37,32 +38,19 @@ def _parse_arguments() -> argparse.Namespace:
     parser.add_argument(
         "--exit-with-parent", action="store_true", help="exit when standard input is closed"
     )
-    return parser.parse_args()
-
-
-def main() -> None:
-    """Run the server until it is told to stop."""
-    arguments = _parse_arguments()
+    options = vars(parser.parse_args())
     # Stored entities have no reference cycles; the collector would search them at every commit.
     gc.set_threshold(100_000)
-    stopped = threading.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: stopped.set())
-
-    service = DatastoreService(
-        batch_size=arguments.batch_size,
-        lookup_limit=arguments.lookup_limit,
-        latency=arguments.latency,
-        trusting=arguments.trusting,
-    )
-    grpc_server, grpc_port = start_grpc(
-        service, arguments.grpc_port, calls_wait=arguments.latency > 0
-    )
-    _, http_port = start_http(service, arguments.http_port)
+    stopped = stopped_by_signal()
+    is_bound_to_parent = options.pop("exit_with_parent")
+    grpc_port, http_port = options.pop("grpc_port"), options.pop("http_port")
+    service = DatastoreService(**options)
+    grpc_server, grpc_port = start_grpc(service, grpc_port, calls_wait=options["latency"] > 0)
+    _, http_port = start_http(service, http_port)
     sys.stdout.write(json.dumps({"grpc": grpc_port, "http": http_port}) + "\n")
     sys.stdout.flush()
 
-    if arguments.exit_with_parent:
+    if is_bound_to_parent:
 
         def wait_for_parent() -> None:
             # A thread that waits inside sys.stdin holds its lock, and CPython aborts on the way out

@@ -13,6 +13,14 @@ from lazyentity.bench.server.service import DatastoreService
 _PORT = 8081
 
 
+def stopped_by_signal() -> threading.Event:
+    """Return an event that SIGTERM or SIGINT sets."""
+    stopped = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stopped.set())
+    return stopped
+
+
 def main(arguments: list[str], program: str) -> None:
     """Serve until SIGTERM or SIGINT.
 
@@ -34,9 +42,7 @@ def main(arguments: list[str], program: str) -> None:
         "--port", type=int, default=_PORT, help=f"0 takes a free one ({_PORT} by default)"
     )
     given = parser.parse_args(arguments)
-    stopped = threading.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: stopped.set())
+    stopped = stopped_by_signal()
     try:
         server, port = start_grpc(DatastoreService(), given.port)
     except RuntimeError:

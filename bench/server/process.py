@@ -6,7 +6,6 @@ import json
 import subprocess
 import sys
 import threading
-from types import TracebackType
 
 _STOP_SECONDS = 10.0
 
@@ -38,13 +37,8 @@ class LoopbackServer:
         Lookup answers. ``latency``, the time before every answer, and ``start_timeout`` are in
         seconds. If ``trusting``, entities are stored without being parsed: the server costs less.
         """
-        self._options: list[str] = []
-        if batch_size is not None:
-            self._options += ["--batch-size", str(batch_size)]
-        if lookup_limit is not None:
-            self._options += ["--lookup-limit", str(lookup_limit)]
-        if latency:
-            self._options += ["--latency", str(latency)]
+        given = {"batch-size": batch_size, "lookup-limit": lookup_limit, "latency": latency or None}
+        self._options = [f"--{name}={of}" for name, of in given.items() if of is not None]
         if trusting:
             self._options.append("--trusting")
         self._start_timeout = start_timeout
@@ -72,12 +66,7 @@ class LoopbackServer:
         self.http_port = ports["http"]
         return self
 
-    def __exit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *raised: object) -> None:
         self._stop()
 
     @property

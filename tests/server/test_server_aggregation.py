@@ -33,7 +33,7 @@ def test_count_sum_and_average(client: datastore.Client, put: Put) -> None:
 
 
 def test_aggregations_see_what_the_query_finds(client: datastore.Client, put: Put) -> None:
-    """The nested query's filter and limit bound the aggregation."""
+    """The nested query's filter and limit bound the aggregation; it is explained as queries are."""
     for number in range(1, 6):
         put("K", number, a=number)
     query = client.query(kind="K")
@@ -41,6 +41,12 @@ def test_aggregations_see_what_the_query_finds(client: datastore.Client, put: Pu
     assert _values(client.aggregation_query(query).sum("a", "sum")) == {"sum": 14}
     (results,) = client.aggregation_query(query).count("n").fetch(limit=2)
     assert results[0].value == 2
+    for analyze, count in ((False, 0), (True, 1)):
+        options = ExplainOptions(analyze=analyze)
+        aggregation = client.aggregation_query(query, explain_options=options)
+        iterator = aggregation.count("n").fetch()
+        assert len(list(iterator)) == count
+        assert iterator.explain_metrics.plan_summary.indexes_used
 
 
 def test_doubles_and_overflow(client: datastore.Client, put: Put) -> None:
@@ -98,17 +104,6 @@ def test_inside_a_transaction(
     with pytest.raises(exceptions.Conflict):
         count_twice()
     assert _values(count) == {"n": 2}
-
-
-def test_explain(client: datastore.Client, put: Put) -> None:
-    """Aggregations are explained as queries are."""
-    put("K", 1, a=1)
-    for analyze, results in ((False, 0), (True, 1)):
-        options = ExplainOptions(analyze=analyze)
-        aggregation = client.aggregation_query(client.query(kind="K"), explain_options=options)
-        iterator = aggregation.count("n").fetch()
-        assert len(list(iterator)) == results
-        assert iterator.explain_metrics.plan_summary.indexes_used
 
 
 @pytest.mark.parametrize(

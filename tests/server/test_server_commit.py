@@ -64,22 +64,18 @@ def test_every_value_type_comes_back(client: datastore.Client) -> None:
     assert found.exclude_from_indexes == {"text"}
 
 
-def test_missing_entities_are_named(client: datastore.Client, put: Put) -> None:
-    """A key without an entity comes back as missing, with the key alone."""
-    put("K", 1, a=1)
-    missing: list[datastore.Entity] = []
-    found = client.get_multi([client.key("K", 1), client.key("K", 2)], missing=missing)
-    assert [entity.key.id for entity in found] == [1]
-    assert [(entity.key.id, dict(entity)) for entity in missing] == [(2, {})]
-
-
 def test_a_lookup_tells_versions_and_times(client: datastore.Client, put: Put) -> None:
-    """Results carry version, creation and update time; an update keeps the creation time."""
+    """Results carry version, creation and update time; an update keeps the creation time.
+
+    A key without an entity comes back as missing, with the key alone.
+    """
     entity = put("K", 1, a=1)
+    keys = [entity.key, client.key("K", 2)]
 
     def look() -> Any:
+        raw_keys = [key.to_protobuf() for key in keys]
         return client._datastore_api.lookup(
-            request={"project_id": client.project, "keys": [entity.key.to_protobuf()]}
+            request={"project_id": client.project, "keys": raw_keys}
         )
 
     first = look()
@@ -92,6 +88,9 @@ def test_a_lookup_tells_versions_and_times(client: datastore.Client, put: Put) -
     assert after.create_time == before.create_time
     assert after.update_time > before.update_time
     assert second.read_time >= after.update_time
+    missing: list[datastore.Entity] = []
+    assert client.get_multi(keys, missing=missing) == [entity]
+    assert [(each.key.id, dict(each)) for each in missing] == [(2, {})]
 
 
 def test_deferred_keys_are_asked_for_again(
@@ -121,15 +120,14 @@ def test_lookups_stay_below_the_receive_limit(client: datastore.Client) -> None:
 
 
 def test_incomplete_keys_are_completed(client: datastore.Client) -> None:
-    """Storing under an incomplete key allocates an id that the client learns."""
+    """Storing under an incomplete key allocates an id that the client learns.
+
+    Ids from AllocateIds and ReserveIds, and those of existing entities, stay the caller's.
+    """
     entities = [datastore.Entity(client.key("Parent", "p", "K")) for _ in range(3)]
     client.put_multi(entities)
     assert len({entity.key.id for entity in entities}) == 3
     assert all(client.get(entity.key).key == entity.key for entity in entities)
-
-
-def test_allocated_and_reserved_ids_are_not_given_out(client: datastore.Client) -> None:
-    """Ids from AllocateIds and ReserveIds, and those of existing entities, stay the caller's."""
     allocated = client.allocate_ids(client.key("K"), 3)
     last = allocated[-1].id
     assert last is not None
@@ -138,46 +136,30 @@ def test_allocated_and_reserved_ids_are_not_given_out(client: datastore.Client) 
     entity = datastore.Entity(client.key("K"))
     client.put(entity)
     assert entity.key.id not in {*(key.id for key in allocated), last + 1, last + 2}
-
-
-def test_ids_are_allocated_for_incomplete_keys_only(client: datastore.Client) -> None:
-    """AllocateIds refuses a key that has an id already."""
     with pytest.raises(exceptions.BadRequest):
         client._datastore_api.allocate_ids(
             request={"project_id": client.project, "keys": [client.key("K", 1).to_protobuf()]}
         )
 
 
-def test_insert_refuses_what_exists(client: datastore.Client, put: Put) -> None:
-    """An insert of an existing entity is ALREADY_EXISTS, and changes nothing."""
-    entity = put("K", 1, a=1)
-    with pytest.raises(exceptions.Conflict):
-        _commit(client, {"insert": _entity(entity.key, a=2)})
-    assert client.get(entity.key)["a"] == 1
+def test_operations(client: datastore.Client) -> None:
+    """An insert makes an entity, an update replaces it whole, a delete removes it.
 
-
-def test_update_refuses_what_does_not_exist(client: datastore.Client) -> None:
-    """An update of an entity that is not there is NOT_FOUND."""
-    with pytest.raises(exceptions.NotFound):
-        _commit(client, {"update": _entity(client.key("K", 1), a=1)})
-
-
-def test_insert_and_update(client: datastore.Client) -> None:
-    """An insert makes an entity, an update replaces it whole, a delete removes it."""
-    key = client.key("K", 1)
+    An insert of an existing entity is ALREADY_EXISTS, an update of a missing one NOT_FOUND, and a
+    commit with one bad mutation applies none.
+    """
+    key, other = client.key("K", 1), client.key("K", 2)
     _commit(client, {"insert": _entity(key, a=1, b=1)})
+    with pytest.raises(exceptions.Conflict):
+        _commit(client, {"insert": _entity(key, a=2)})
+    assert client.get(key)["a"] == 1
     _commit(client, {"update": _entity(key, a=2)})
     assert dict(client.get(key)) == {"a": 2}
     client.delete_multi([key, client.key("K", "never there")])
     assert client.get(key) is None
-
-
-def test_a_refused_commit_changes_nothing(client: datastore.Client) -> None:
-    """A commit with one bad mutation applies none."""
-    good, bad = client.key("K", 1), client.key("K", 2)
     with pytest.raises(exceptions.NotFound):
-        _commit(client, {"upsert": _entity(good)}, {"update": _entity(bad)})
-    assert client.get(good) is None
+        _commit(client, {"upsert": _entity(key)}, {"update": _entity(other, a=1)})
+    assert client.get(key) is None
 
 
 def test_a_transaction_may_change_an_entity_twice(client: datastore.Client) -> None:

@@ -76,14 +76,26 @@ def test_arrays_are_ordered_by_their_ends(client: datastore.Client, put: Put) ->
 
 
 def test_limit_and_offset(client: datastore.Client) -> None:
-    """Offset skips, then limit cuts; both may pass the end."""
+    """Offset skips, then limit cuts; both may pass the end.
+
+    The batch tells apart the end of the results and a limit that was reached before it.
+    """
     _fill(client, 6)
     query = client.query(kind="K")
-    assert _ids(query.fetch(limit=2)) == [1, 2]
-    assert _ids(query.fetch(limit=2, offset=3)) == [4, 5]
-    assert _ids(query.fetch(offset=5)) == [6]
-    assert _ids(query.fetch(offset=50)) == []
-    assert _ids(query.fetch(limit=50)) == [1, 2, 3, 4, 5, 6]
+    for options, found, more in (
+        ({}, [1, 2, 3, 4, 5, 6], More.NO_MORE_RESULTS),
+        ({"limit": 0}, [], More.MORE_RESULTS_AFTER_LIMIT),
+        ({"limit": 2}, [1, 2], More.MORE_RESULTS_AFTER_LIMIT),
+        ({"limit": 6}, [1, 2, 3, 4, 5, 6], More.MORE_RESULTS_AFTER_LIMIT),
+        ({"limit": 7}, [1, 2, 3, 4, 5, 6], More.NO_MORE_RESULTS),
+        ({"limit": 2, "offset": 3}, [4, 5], More.MORE_RESULTS_AFTER_LIMIT),
+        ({"offset": 5}, [6], More.NO_MORE_RESULTS),
+        ({"offset": 6}, [], More.NO_MORE_RESULTS),
+        ({"offset": 50}, [], More.NO_MORE_RESULTS),
+    ):
+        assert _ids(query.fetch(**options)) == found
+        batch = _run(client, {"kind": [{"name": "K"}], **options}).batch
+        assert int(batch.more_results) == more, options
 
 
 @pytest.mark.parametrize(
@@ -143,21 +155,6 @@ def test_foreign_cursors_are_refused(client: datastore.Client, cursor: bytes) ->
         _run(client, {"kind": [{"name": "K"}], "start_cursor": cursor})
 
 
-def test_more_results_says_what_is_left(client: datastore.Client) -> None:
-    """The batch tells apart the end of the results and a limit that was reached before it."""
-    _fill(client, 4)
-
-    def more(**options: object) -> int:
-        return int(_run(client, {"kind": [{"name": "K"}], **options}).batch.more_results)
-
-    assert more() == More.NO_MORE_RESULTS
-    assert more(limit=5) == More.NO_MORE_RESULTS
-    assert more(limit=4) == More.MORE_RESULTS_AFTER_LIMIT
-    assert more(limit=3) == More.MORE_RESULTS_AFTER_LIMIT
-    assert more(limit=0) == More.MORE_RESULTS_AFTER_LIMIT
-    assert more(offset=4) == More.NO_MORE_RESULTS
-
-
 def test_small_batches_are_joined_by_the_client(small_client: datastore.Client) -> None:
     """A result of several batches reads as one, limit and offset included."""
     _fill(small_client, 10)
@@ -197,7 +194,10 @@ def test_batches_stay_below_the_receive_limit(client: datastore.Client) -> None:
 
 
 def test_full_results_carry_everything(client: datastore.Client, put: Put) -> None:
-    """A full result has version, times and cursor; the batch has its snapshot and read time."""
+    """A full result has version, times and cursor; the batch has its snapshot and read time.
+
+    A query for keys answers with nothing else.
+    """
     put("K", 1, a=1)
     batch = _run(client, {"kind": [{"name": "K"}]}).batch
     (result,) = batch.entity_results
@@ -206,17 +206,10 @@ def test_full_results_carry_everything(client: datastore.Client, put: Put) -> No
     assert 0 < result.version <= batch.snapshot_version
     assert result.create_time == result.update_time <= batch.read_time
     assert result.cursor == batch.end_cursor
-
-
-def test_keys_only(client: datastore.Client, put: Put) -> None:
-    """A query for keys answers with nothing else."""
-    put("K", 1, a=1)
     query = client.query(kind="K")
     query.keys_only()
     assert [(entity.key, dict(entity)) for entity in query.fetch()] == [(client.key("K", 1), {})]
-    projection = [{"property": {"name": "__key__"}}]
-    batch = _run(client, {"kind": [{"name": "K"}], "projection": projection}).batch
-    assert batch.entity_result_type == Type.KEY_ONLY
+    assert _projected(client, "__key__").entity_result_type == Type.KEY_ONLY
 
 
 def test_projections(client: datastore.Client, put: Put) -> None:
@@ -230,34 +223,30 @@ def test_projections(client: datastore.Client, put: Put) -> None:
         (1, {"a": 1, "b": "x"}),
         (4, {"a": None, "b": "z"}),
     ]
-    projection = [{"property": {"name": name}} for name in ("a", "__key__")]
-    batch = _run(client, {"kind": [{"name": "K"}], "projection": projection}).batch
+    batch = _projected(client, "a", "__key__")
     assert batch.entity_result_type == Type.PROJECTION
     assert [list(result.entity.properties) for result in batch.entity_results] == [["a"]] * 4
 
 
+def _projected(client: datastore.Client, *names: str) -> Any:
+    projection = [{"property": {"name": name}} for name in names]
+    return _run(client, {"kind": [{"name": "K"}], "projection": projection}).batch
+
+
 def test_projected_arrays_are_spread(client: datastore.Client, put: Put) -> None:
-    """A projection gives one result for each combination of distinct array elements."""
+    """A projection gives one result for each combination of distinct array elements.
+
+    Distinct keeps the first result, in the query's order, of each combination.
+    """
     put("K", 1, a=[2, 1, 2], b=["x", "y"])
-    query = client.query(kind="K", projection=["a", "b"])
-    combinations = [(1, "x"), (1, "y"), (2, "x"), (2, "y")]
-    assert [(entity["a"], entity["b"]) for entity in query.fetch()] == combinations
-    ordered = client.query(kind="K", projection=["a", "b"], order=["-b", "a"])
-    assert [(entity["a"], entity["b"]) for entity in ordered.fetch()] == [
-        (1, "y"),
-        (2, "y"),
-        (1, "x"),
-        (2, "x"),
-    ]
 
+    def found(**options: list[str]) -> list[tuple[object, object]]:
+        query = client.query(kind="K", projection=["a", "b"], **options)
+        return [(entity["a"], entity["b"]) for entity in query.fetch()]
 
-def test_distinct(client: datastore.Client, put: Put) -> None:
-    """Distinct keeps the first result, in the query's order, of each combination."""
-    _fill(client, 6)
-    query = client.query(
-        kind="K", projection=["group", "a"], distinct_on=["group"], order=["group", "-a"]
-    )
-    assert [(entity["group"], entity["a"]) for entity in query.fetch()] == [(0, 6), (1, 4), (2, 5)]
+    assert found() == [(1, "x"), (1, "y"), (2, "x"), (2, "y")]
+    assert found(order=["-b", "a"]) == [(1, "y"), (2, "y"), (1, "x"), (2, "x")]
+    assert found(distinct_on=["a"], order=["a", "-b"]) == [(1, "y"), (2, "y")]
 
 
 def test_explain(client: datastore.Client) -> None:

@@ -10,11 +10,10 @@ from google.cloud import datastore
 from google.cloud.datastore.query import PropertyFilter
 from google.cloud.datastore_v1.types import datastore as datastore_types
 
-from lazyentity.bench.server import transactions
+from lazyentity.bench.server import store
 from lazyentity.bench.server.errors import DatastoreError
 from lazyentity.bench.server.keys import Scope
 from lazyentity.bench.server.process import LoopbackServer
-from lazyentity.bench.server.store import Store
 
 from .conftest import MakeClient, Put
 
@@ -35,14 +34,22 @@ def _set(client: datastore.Client, key: datastore.Key, value: int) -> None:
     client.put(entity)
 
 
-def test_read_modify_write(client: datastore.Client, put: Put) -> None:
-    """A transaction's writes are visible once it has committed."""
+def test_writes_without_reads(client: datastore.Client, rival: datastore.Client, put: Put) -> None:
+    """A transaction's writes are visible once it has committed.
+
+    Writing without reading never aborts: the last commit wins. It needs no begin.
+    """
     key = put("K", 1, a=1).key
     with client.transaction():
         entity = client.get(key)
         entity["a"] += 1
         client.put(entity)
     assert client.get(key)["a"] == 2
+    for begin_later in (False, True):
+        with client.transaction(begin_later=begin_later):
+            _set(client, key, 3)
+            _set(rival, key, 4)
+        assert client.get(key)["a"] == 3
 
 
 @pytest.mark.parametrize("begin_later", [False, True])
@@ -84,17 +91,6 @@ def test_a_changed_query_aborts(
     count_and_write(2)
     with pytest.raises(exceptions.Conflict):
         count_and_write(1)
-
-
-def test_unread_entities_do_not_conflict(
-    client: datastore.Client, rival: datastore.Client, put: Put
-) -> None:
-    """Writing without reading never aborts: the last commit wins."""
-    key = put("K", 1, a=1).key
-    with client.transaction():
-        _set(client, key, 2)
-        _set(rival, key, 3)
-    assert client.get(key)["a"] == 2
 
 
 def test_reads_see_the_state_at_the_beginning(
@@ -144,13 +140,6 @@ def test_a_read_begins_a_transaction(client: datastore.Client, put: Put) -> None
     assert client.get(key)["a"] == 2
 
 
-def test_begin_later_without_reads(client: datastore.Client) -> None:
-    """A transaction that only writes needs no begin."""
-    with client.transaction(begin_later=True):
-        _set(client, client.key("K", 1), 1)
-    assert client.get(client.key("K", 1))["a"] == 1
-
-
 def test_read_only_transactions_cannot_write(client: datastore.Client) -> None:
     """A commit with mutations in a read-only transaction is INVALID_ARGUMENT."""
     transaction = client.transaction(read_only=True)
@@ -189,11 +178,11 @@ def test_transactions_belong_to_a_project(
 
 def test_transactions_expire(monkeypatch: pytest.MonkeyPatch) -> None:
     """A transaction that its client never ended is unknown once its lifetime is over."""
-    open_transactions = transactions.Transactions(Store())
+    open_transactions = store.Transactions(store.Store())
     scope = Scope("p", "")
     options = datastore_types.TransactionOptions.pb()()
     alive = open_transactions.begin(options, scope)
-    monkeypatch.setattr(transactions, "LIFETIME_SECONDS", -1.0)
+    monkeypatch.setattr(store, "LIFETIME_SECONDS", -1.0)
     expired = open_transactions.begin(options, scope)
     assert open_transactions.get(alive.id, scope) is alive
     with pytest.raises(DatastoreError, match="has expired"):
