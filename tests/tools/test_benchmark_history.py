@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from lazyentity.bench.harness import files, results
+from lazyentity.bench.harness import results
 from tests.bench.made import make_results
 from tools import benchmark_history
 
@@ -46,7 +46,7 @@ def test_only_the_last_runs_count() -> None:
 def _add(history: Path, run: results.Results, *options: str) -> None:
     """Run the command with a results file."""
     path = history.parent / "run.json"
-    path.write_text(files.dump(run))
+    path.write_text(results.dump(run))
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(sys, "argv", ["benchmark_history", str(history), str(path), *options])
         benchmark_history.main()
