@@ -15,9 +15,9 @@ from lazyentity._options import named
 from lazyentity._progress import progress_bar
 from lazyentity.bench import own_entities, run
 from lazyentity.bench.cases import synthetic
-from lazyentity.bench.failures import Failure, Interrupted
-from lazyentity.bench.harness import files, outcomes, results, sides, verify
-from lazyentity.bench.report import adapter_goals, chart, goals, terminal
+from lazyentity.bench.harness import outcomes, results, sides, verify
+from lazyentity.bench.harness.outcomes import Failure, Interrupted
+from lazyentity.bench.report import chart, goals, terminal
 
 _DEFAULT_OUTPUT = Path("lazyentity-bench.json")
 _OWN_LIMIT = 300
@@ -111,7 +111,7 @@ def _adapter_goals() -> tuple[goals.Goal, ...]:
     """The goals of adapters, of the libraries that are installed."""
     from lazyentity.bench.subjects import adapter_costs
 
-    return adapter_goals.adapter_goals(adapter_costs.installed_uses())
+    return goals.adapter_goals(adapter_costs.installed_uses())
 
 
 def _of_call(steps: Sequence[run.Step], call: str) -> list[run.Step]:
@@ -249,7 +249,7 @@ def main(
     try:
         with contextlib.ExitStack() as checked:
             for path in filter(None, (output, svg)):
-                checked.enter_context(files.writable(path))
+                checked.enter_context(results.writable(path))
             if subject:
                 extra, steps, declared = _SUBJECTS[subject]
                 chosen, source = _of_extra(extra, steps, plan), None
@@ -270,16 +270,16 @@ def main(
             measured = results.Results.of(parts, plan.mode, source, is_interrupted)
             if call is not None:
                 measured = results.with_calls(earlier, measured)
-            files.write(output, files.dump(measured))
+            results.write(output, results.dump(measured))
             if svg and not is_interrupted:
-                files.write(svg, chart.svg(measured))
+                results.write(svg, chart.svg(measured))
             elif svg and svg.stat().st_size == 0:
                 # The file was made to see whether it can be written.
                 svg.unlink()
     except KeyboardInterrupt:
         raise Interrupted("interrupted before anything was measured") from None
     except (
-        files.ResultsError,
+        results.ResultsError,
         own_entities.Unreachable,
         own_entities.UnknownProperty,
         sides.PatchedProcess,

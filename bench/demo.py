@@ -21,8 +21,8 @@ from rich.table import Table
 from lazyentity._environment import DISABLE, is_set
 from lazyentity.bench import demo_worker
 from lazyentity.bench.cases import synthetic
-from lazyentity.bench.failures import Failure, Interrupted
 from lazyentity.bench.harness import loopback, processes, sides
+from lazyentity.bench.harness.outcomes import Failure, Interrupted
 
 ENTITIES = 300
 PROPERTIES = 100

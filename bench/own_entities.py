@@ -22,8 +22,8 @@ from google.cloud import datastore
 from google.cloud.environment_vars import GCD_HOST
 
 import lazyentity
-from lazyentity.bench.cases import decoding, reading, synthetic
-from lazyentity.bench.cases.wire import EntityMessage, lookup_responses
+from lazyentity.bench.cases import decoding, synthetic
+from lazyentity.bench.cases.decoding import EntityMessage, lookup_responses
 from lazyentity.bench.harness.lines import OwnCall
 from lazyentity.bench.harness.stats import summarize
 from lazyentity.bench.harness.timing import MILLISECONDS
@@ -178,7 +178,7 @@ def own_cases(
     all_names = [tuple(sorted(message.properties)) for message in messages]
     properties = round(statistics.median(map(len, all_names)))
 
-    def case(read: str, reader: reading.Reader) -> decoding.Case:
+    def case(read: str, reader: decoding.Reader) -> decoding.Case:
         return decoding.Case("own", properties, read, responses, len(messages), reader)
 
     if not names:
@@ -191,7 +191,7 @@ def own_cases(
     plan = tuple(tuple(name for name in names if name in own) for own in all_names)
     return [
         case(NOTHING, _reader(NOTHING, all_names)),
-        case(", ".join(names), reading.ByName(plan=plan, deep=True)),
+        case(", ".join(names), decoding.ByName(plan=plan, deep=True)),
         case("all", _reader("all", all_names)),
     ]
 
@@ -205,10 +205,10 @@ def _check_names(names: Sequence[str], all_names: Sequence[tuple[str, ...]]) -> 
             raise UnknownProperty(f"no entity that was read has a property {name!r}; {meant}")
 
 
-def _reader(read: str, names: Sequence[tuple[str, ...]]) -> reading.Reader:
+def _reader(read: str, names: Sequence[tuple[str, ...]]) -> decoding.Reader:
     if read == "items":
-        return reading.ThroughItems(deep=True)
-    return reading.ByName(plan=tuple(spread(read, all_names) for all_names in names), deep=True)
+        return decoding.ThroughItems(deep=True)
+    return decoding.ByName(plan=tuple(spread(read, all_names) for all_names in names), deep=True)
 
 
 def spread(read: str, names: tuple[str, ...]) -> tuple[str, ...]:

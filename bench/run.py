@@ -7,7 +7,7 @@ import importlib.util
 import itertools
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from lazyentity.bench import own_entities
@@ -15,16 +15,7 @@ from lazyentity.bench.cases import decoding, synthetic
 from lazyentity.bench.harness import sides
 from lazyentity.bench.harness.lines import UNITS
 from lazyentity.bench.harness.timing import Budget
-from lazyentity.bench.subjects import (
-    conversion,
-    end_to_end,
-    end_to_end_asyncio,
-    end_to_end_writes,
-    memory,
-    new_names,
-    overheads,
-    writes,
-)
+from lazyentity.bench.subjects import conversion, end_to_end, memory, writes
 
 ENTITIES, PROPERTIES = 300, 100
 
@@ -42,71 +33,55 @@ _READS_OF_GOALS = (
 
 @dataclass(frozen=True)
 class Plan:
-    """The cases and budgets of a run.
+    """The cases and budgets of a run: by default, of the whole benchmark.
 
     ``end_to_end_reads``: the name of a call, how many entities it reads, and their properties.
     """
 
-    mode: Literal["quick", "full", "own"]
-    counts: tuple[int, ...]
-    reads: tuple[str, ...]
-    conversion: Budget
-    rewrite_counts: tuple[int, ...]
-    put_counts: tuple[int, ...]
-    writes: Budget
-    end_to_end_reads: tuple[tuple[str, int, int], ...]
-    end_to_end: Budget
-    end_to_end_models: Budget
-    access: Budget
-    adapted: Budget
-    memory_properties: tuple[int, ...]
-    memory_entities: int
-    memory_rounds: int
-    import_rounds: int
-    scaling: Budget
-    scaling_with_stock: bool
+    mode: Literal["quick", "full", "own"] = "full"
+    counts: tuple[int, ...] = synthetic.COUNTS
+    reads: tuple[str, ...] = synthetic.READS
+    conversion: Budget = field(default=Budget(2, 11, 200, 0.005))
+    rewrite_counts: tuple[int, ...] = (5, 20, 100, 500, 1000)
+    put_counts: tuple[int, ...] = (5, 20, 100, 500)
+    writes: Budget = field(default=Budget(1, 9, 200, 0.005))
+    end_to_end_reads: tuple[tuple[str, int, int], ...] = (
+        *_READS_OF_GOALS,
+        ("get_multi", 10, 10),
+        ("get_multi", 100, 10),
+    )
+    end_to_end: Budget = field(default=Budget(15, 30, 200, 0.02))
+    end_to_end_models: Budget = field(default=Budget(6, 9, 200, 0.02))
+    access: Budget = field(default=Budget(3, 30, 100, 0))
+    adapted: Budget = field(default=Budget(6, 30, 300, 0.02))
+    memory_properties: tuple[int, ...] = (5, 20, 100, 500)
+    memory_entities: int = 5000
+    memory_rounds: int = 3
+    import_rounds: int = 15
+    scaling: Budget = field(default=Budget(10, 15, 100, 0.005))
+    scaling_with_stock: bool = True
 
+
+FULL = Plan()
 
 QUICK = Plan(
     mode="quick",
     counts=(5, 20, 100, 500),
     reads=("1", "4", "all", "items", synthetic.EAGER, synthetic.MATERIALIZED),
-    conversion=Budget(seconds=0.25, min_rounds=3, max_rounds=50, sample_seconds=0.002),
+    conversion=Budget(0.25, 3, 50, 0.002),
     rewrite_counts=(100,),
     put_counts=(100,),
-    writes=Budget(seconds=0.5, min_rounds=3, max_rounds=50, sample_seconds=0.002),
+    writes=Budget(0.5, 3, 50, 0.002),
     end_to_end_reads=_READS_OF_GOALS,
-    end_to_end=Budget(seconds=2, min_rounds=5, max_rounds=60, sample_seconds=0.02),
-    end_to_end_models=Budget(seconds=0.5, min_rounds=3, max_rounds=60, sample_seconds=0.02),
-    access=Budget(seconds=1, min_rounds=9, max_rounds=50, sample_seconds=0),
-    adapted=Budget(seconds=1, min_rounds=9, max_rounds=100, sample_seconds=0.02),
+    end_to_end=Budget(2, 5, 60, 0.02),
+    end_to_end_models=Budget(0.5, 3, 60, 0.02),
+    access=Budget(1, 9, 50, 0),
+    adapted=Budget(1, 9, 100, 0.02),
     memory_properties=(100,),
     memory_entities=500,
-    memory_rounds=3,
     import_rounds=3,
-    scaling=Budget(seconds=0.5, min_rounds=5, max_rounds=30, sample_seconds=0.002),
+    scaling=Budget(0.5, 5, 30, 0.002),
     scaling_with_stock=False,
-)
-
-FULL = Plan(
-    mode="full",
-    counts=synthetic.COUNTS,
-    reads=synthetic.READS,
-    conversion=Budget(seconds=2, min_rounds=11, max_rounds=200, sample_seconds=0.005),
-    rewrite_counts=(5, 20, 100, 500, 1000),
-    put_counts=(5, 20, 100, 500),
-    writes=Budget(seconds=1, min_rounds=9, max_rounds=200, sample_seconds=0.005),
-    end_to_end_reads=(*_READS_OF_GOALS, ("get_multi", 10, 10), ("get_multi", 100, 10)),
-    end_to_end=Budget(seconds=15, min_rounds=30, max_rounds=200, sample_seconds=0.02),
-    end_to_end_models=Budget(seconds=6, min_rounds=9, max_rounds=200, sample_seconds=0.02),
-    access=Budget(seconds=3, min_rounds=30, max_rounds=100, sample_seconds=0),
-    adapted=Budget(seconds=6, min_rounds=30, max_rounds=300, sample_seconds=0.02),
-    memory_properties=(5, 20, 100, 500),
-    memory_entities=5000,
-    memory_rounds=3,
-    import_rounds=15,
-    scaling=Budget(seconds=10, min_rounds=15, max_rounds=100, sample_seconds=0.005),
-    scaling_with_stock=True,
 )
 
 Part = object
@@ -136,8 +111,10 @@ def _of_each(
 
 
 def _new_names_steps(plan: Plan, *classes: str) -> list[Step]:
-    cases = itertools.product(classes, new_names.COUNTS)
-    return _of_each("new names", new_names.measure, cases, plan.memory_rounds, plan.conversion)
+    cases = itertools.product(classes, memory.NAME_COUNTS)
+    return _of_each(
+        "new names", memory.measure_new_names, cases, plan.memory_rounds, plan.conversion
+    )
 
 
 def steps(plan: Plan, mixes: Sequence[str], counts: Sequence[int]) -> list[Step]:
@@ -147,7 +124,8 @@ def steps(plan: Plan, mixes: Sequence[str], counts: Sequence[int]) -> list[Step]
     rewrites = writes.select_rewrites(plan.rewrite_counts).values()
     puts = writes.select_puts(plan.put_counts).values()
     of_memory = [(count,) for count in plan.memory_properties]
-    of_goals = [(ENTITIES, PROPERTIES)]
+    others = [(call, ENTITIES, PROPERTIES) for call in (end_to_end.ASYNCIO_QUERY, end_to_end.WRITE)]
+    calls = [*plan.end_to_end_reads, *others]
     growing = [(unit, conversion.SIZES, plan.scaling_with_stock) for unit in UNITS]
     plain = [(count,) for count in conversion.PLAIN_COUNTS]
     return [
@@ -156,14 +134,12 @@ def steps(plan: Plan, mixes: Sequence[str], counts: Sequence[int]) -> list[Step]
         *_of_made("read, modify, write", writes.measure_rewrite, rewrites, plan.writes),
         *_of_made("put", writes.measure_put, puts, plan.writes),
         *_of_each("memory", memory.measure, of_memory, plan.memory_entities, plan.memory_rounds),
-        *_new_names_steps(plan, new_names.ENTITIES),
-        *_of_each("end to end", end_to_end.measure, plan.end_to_end_reads, plan.end_to_end),
-        *_of_each("end to end", end_to_end_asyncio.measure, of_goals, plan.end_to_end),
-        *_of_each("end to end", end_to_end_writes.measure, of_goals, plan.end_to_end),
+        *_new_names_steps(plan, memory.OF_ENTITIES),
+        *_of_each("end to end", end_to_end.measure, calls, plan.end_to_end),
         *_of_each("scaling", conversion.measure_scaling, growing, plan.scaling),
         *_of_each("plain values", conversion.measure_plain_values, plain, plan.conversion),
-        ("import", functools.partial(overheads.import_ms, plan.import_rounds)),
-        ("access", functools.partial(overheads.access, plan.access)),
+        ("import", functools.partial(conversion.import_ms, plan.import_rounds)),
+        ("access", functools.partial(conversion.access, plan.access)),
         *_adapted_steps(plan),
     ]
 
@@ -198,7 +174,7 @@ def ndb_steps(plan: Plan) -> list[Step]:
     ]
     return [
         *_of_made("models", models.measure, made, plan.conversion),
-        *_new_names_steps(plan, *new_names.MODELS),
+        *_new_names_steps(plan, *memory.OF_MODELS),
         *_of_each("end to end", end_to_end_models.measure, calls, plan.end_to_end_models),
     ]
 

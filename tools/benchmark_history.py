@@ -17,7 +17,7 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from lazyentity.bench.harness import files, results
+from lazyentity.bench.harness import results
 from lazyentity.bench.harness.results import Results
 from lazyentity.bench.harness.stats import Summary
 
@@ -86,14 +86,14 @@ def main() -> None:
     try:
         run = results.load(arguments.run)
         earlier = [results.load(path) for path in sorted(history.glob("*.json"))]
-    except files.ResultsError as error:
+    except results.ResultsError as error:
         raise SystemExit(str(error)) from None
     worse = [] if arguments.accept else regressions(run, earlier)
     folder = history / "regressed" if worse else history
     folder.mkdir(parents=True, exist_ok=True)
     # Colons are not allowed in names of files on Windows.
     target = folder / f"{run.date.replace(':', '')}.json"
-    target.write_text(files.dump(run), encoding="utf-8")
+    target.write_text(results.dump(run), encoding="utf-8")
     if worse:
         raise SystemExit("\n  ".join([f"{len(worse)} figures regressed:", *worse]))
     print(f"added to the {len(earlier)} runs before: {target}")

@@ -23,14 +23,14 @@ sys.path.insert(0, str(CHECKOUT))
 from lazyentity.bench.measure import example, losses, page_results, page_tables  # noqa: E402  # found by the line above
 from lazyentity.bench.measure.page_results import PageResults  # noqa: E402  # as above
 from lazyentity.bench.report import chart, headline, readme, terminal  # noqa: E402  # as above
-from lazyentity.bench.subjects import end_to_end_asyncio  # noqa: E402  # as above
+from lazyentity.bench.subjects import end_to_end  # noqa: E402  # as above
 from tools import clients  # noqa: E402  # as above
 
 RESULTS = CHECKOUT / "bench" / "results"
 
 _tables = readme.render
 _compact_tables = partial(readme.render, compact=True, tables_of=page_tables.tables)
-_asyncio = partial(headline.render, call=end_to_end_asyncio.CALL)
+_asyncio = partial(headline.render, call=end_to_end.ASYNCIO_QUERY)
 _example = partial(
     terminal.example, command=" ".join(("python -m lazyentity bench", *example.ARGUMENTS))
 )
@@ -78,7 +78,7 @@ def wanted() -> dict[Path, str]:
     """Return every file with a generated part, with its up-to-date text.
 
     Raises:
-        lazyentity.bench.harness.files.ResultsError: a results file cannot be read.
+        lazyentity.bench.harness.results.ResultsError: a results file cannot be read.
         lazyentity.bench.report.readme.MarkersMissing, ValueError: a document lacks its markers, or
             results what it shows; no page shows a results file.
     """

@@ -1,11 +1,24 @@
-"""Bounds on figures, and whether a run keeps them."""
+"""The ends of a command: goals that are met or not, and failures without an outcome."""
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import click
+
+
+class Failure(click.ClickException):
+    """An error of the environment, not of the measurement."""
+
+    exit_code = 2
+
+
+class Interrupted(click.ClickException):
+    """The user ended the run."""
+
+    exit_code = 128 + signal.SIGINT
 
 
 @dataclass(frozen=True)

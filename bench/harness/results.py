@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import contextlib
+import datetime
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, get_args, get_origin, get_type_hints
@@ -10,9 +12,56 @@ from typing import Annotated, Any, Literal, Self, get_args, get_origin, get_type
 import msgspec
 
 import lazyentity
-from lazyentity.bench.harness import environment, files, lines
+from lazyentity.bench.harness import environment, lines
 from lazyentity.bench.harness.environment import Environment
 from lazyentity.bench.harness.stats import Summary
+
+
+class ResultsError(Exception):
+    """A results file cannot be read or written; the text says which and why."""
+
+
+def dump(contents: object) -> str:
+    """The text of a results file, the same for the same contents."""
+    return msgspec.json.encode(contents).decode() + "\n"
+
+
+@contextlib.contextmanager
+def writable(path: Path) -> Iterator[None]:
+    """Check before a long measurement that its results can be written to ``path``.
+
+    The contents of a file stay. A file that did not exist is made, and removed again when the block
+    raises.
+
+    Raises:
+        ResultsError: it cannot be opened for writing.
+    """
+    existed = path.exists()
+    try:
+        path.open("a", encoding="utf-8").close()
+    except FileNotFoundError as error:
+        raise ResultsError(f"cannot write {path}: there is no folder {path.parent}") from error
+    except OSError as error:
+        raise ResultsError(f"cannot write {path}: {error.strerror}") from error
+    try:
+        yield
+    except BaseException:
+        if not existed:
+            path.unlink()
+        raise
+
+
+def write(path: Path, text: str) -> None:
+    """Put ``text`` in place of all that the file held.
+
+    Raises:
+        ResultsError: it cannot be written, a full disk for one.
+    """
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise ResultsError(f"cannot write {path}: {error.strerror}") from error
+
 
 SCHEMA = 2
 
@@ -73,6 +122,20 @@ class Results:
         return any(line.floor is not None for line in self.end_to_end)
 
     @classmethod
+    def load(cls, path: Path) -> Self:
+        """Read a results file.
+
+        Raises:
+            ResultsError: it cannot be read, or is no results file of this schema.
+        """
+        try:
+            return msgspec.json.decode(path.read_bytes(), type=cls)
+        except OSError as error:
+            raise ResultsError(f"cannot read {path}: {error.strerror}") from error
+        except msgspec.DecodeError as error:
+            raise ResultsError(f"{path} is no results file of schema {SCHEMA}: {error}") from error
+
+    @classmethod
     def of(
         cls,
         parts: Iterable[object],
@@ -90,7 +153,7 @@ class Results:
                 sections[name] = found if get_origin(hint) is list else next(iter(found), None)
         return cls(
             schema=SCHEMA,
-            date=files.now(),
+            date=datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
             mode=mode,
             environment=environment.describe(lazyentity.backend),
             source=source,
@@ -100,23 +163,17 @@ class Results:
         )
 
 
-def load(path: Path) -> Results:
-    """Read a results file of the benchmark.
-
-    Raises:
-        files.ResultsError: it cannot be read, or is no results file of this schema.
-    """
-    return files.load(path, Results, SCHEMA)
+load = Results.load
 
 
 def with_calls(earlier: Results, later: Results) -> Results:
     """Return results with the lines of calls that a later run of the same mode measured anew.
 
     Raises:
-        files.ResultsError: the later run is of another mode, or of another environment.
+        ResultsError: the later run is of another mode, or of another environment.
     """
     if (later.mode, later.environment) != (earlier.mode, earlier.environment):
-        raise files.ResultsError(
+        raise ResultsError(
             "the results that were to be completed are of another mode or environment; measure all"
         )
     calls = {line.call for line in later.end_to_end}

@@ -10,8 +10,7 @@ from typing import Any
 from google.cloud.datastore import Entity
 from google.protobuf.message import DecodeError
 
-from lazyentity.bench.cases.reading import Reader
-from lazyentity.bench.cases.wire import EntityMessage
+from lazyentity.bench.cases.decoding import EntityMessage, Reader
 
 
 class OutputMismatch(Exception):

@@ -13,7 +13,7 @@ from pathlib import Path
 import click
 from rich.console import Console
 
-from lazyentity.bench.harness import files, outcomes
+from lazyentity.bench.harness import outcomes, results
 from lazyentity.bench.measure import page_tables
 from lazyentity.bench.measure.command import Benchmark, Run, announced
 from lazyentity.bench.measure.page_results import PageResults
@@ -65,7 +65,7 @@ def main(
     made = replace(PageResults.of(parts), bias="")
     terminal.show(made, Console(), page_tables.tables)
     if output is not None:
-        files.write(output, files.dump(made))
+        results.write(output, results.dump(made))
     compared = declared.goals(made)
     for outcome in compared:
         click.echo(str(outcome))

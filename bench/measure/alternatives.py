@@ -7,12 +7,14 @@ installed.
 
 from __future__ import annotations
 
+import base64
 import contextlib
+import datetime
 import importlib
 import json
 import pickle
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -21,11 +23,10 @@ from google.cloud import datastore
 from google.cloud.datastore import helpers
 
 import lazyentity
-from lazyentity.bench.cases import synthetic, wire
+from lazyentity.bench.cases import decoding, synthetic
 from lazyentity.bench.harness import loopback, sides, verify
 from lazyentity.bench.harness.stats import paired_ratio, scaled, summarize
 from lazyentity.bench.harness.timing import Budget, Context, Task, interleave
-from lazyentity.bench.measure import spanner_rows
 from lazyentity.bench.measure.command import Benchmark, Run
 from lazyentity.bench.measure.page_results import Alternative, Alternatives
 
@@ -221,17 +222,17 @@ def of_spanner(entities: int, properties: int, budget: Budget) -> list[Alternati
         ImportError: google-cloud-spanner is not installed.
     """
     names = synthetic.names_read(MIX, properties, READ)
-    raw = spanner_rows.result_set([MIX.entity(properties, number) for number in range(entities)])
+    raw = result_set([MIX.entity(properties, number) for number in range(entities)])
     messages = (synthetic.entity_pb(MIX, properties, number) for number in range(entities))
-    (response,) = wire.lookup_responses(messages, entities)
+    (response,) = decoding.lookup_responses(messages, entities)
 
     def reading(side: sides.Side) -> Task:
         return lambda: [[entity[name] for name in names] for entity in side.entities(response)]
 
     of_entities = {STOCK: reading(sides.STOCK), LAZY: reading(sides.LAZY)}
     of_rows = {
-        ROWS: spanner_rows.reading(raw, names, is_lazy=False),
-        LAZY_ROWS: spanner_rows.reading(raw, names, is_lazy=True),
+        ROWS: reading_rows(raw, names, is_lazy=False),
+        LAZY_ROWS: reading_rows(raw, names, is_lazy=True),
     }
     return [
         replace(line, library=DATASTORE) if line.way in of_entities else line
@@ -257,3 +258,74 @@ def _measured(run: Run) -> Iterator[Alternatives]:
 BENCHMARK = Benchmark(
     _measured, Budget(seconds=20, min_rounds=9, max_rounds=200, sample_seconds=0.05)
 )
+
+
+Read = Callable[[], list[list[Any]]]
+"""Reads some columns of all rows."""
+
+
+def _timestamp(value: datetime.datetime) -> str:
+    return f"{value:%Y-%m-%dT%H:%M:%S.%f}Z"
+
+
+_ENCODINGS: dict[type, tuple[str, str, Callable[[Any], Any]]] = {
+    bool: ("BOOL", "bool_value", bool),
+    bytes: ("BYTES", "string_value", lambda value: base64.b64encode(value).decode()),
+    datetime.datetime: ("TIMESTAMP", "string_value", _timestamp),
+    float: ("FLOAT64", "number_value", float),
+    int: ("INT64", "string_value", str),
+    str: ("STRING", "string_value", str),
+}
+"""By the type of a property: that of the column, and the oneof case and the value on the wire."""
+
+
+def result_set(rows: Sequence[dict[str, Any]]) -> bytes:
+    """Return a serialised ``google.spanner.v1.PartialResultSet`` with all rows.
+
+    Args:
+        rows: with values of the same types under the same names, at least one.
+
+    Raises:
+        ImportError: google-cloud-spanner is not installed.
+        KeyError: a value is of another type.
+    """
+    types = importlib.import_module("google.cloud.spanner_v1.types")
+    struct = importlib.import_module("google.protobuf.struct_pb2")
+    message = types.PartialResultSet.pb()(last=True)
+    for name, value in rows[0].items():
+        code, _, _ = _ENCODINGS[type(value)]
+        field = message.metadata.row_type.fields.add(name=name)
+        field.type_.code = types.TypeCode[code]
+    for row in rows:
+        for value in row.values():
+            _, case, encode = _ENCODINGS[type(value)]
+            message.values.append(struct.Value(**{case: encode(value)}))
+    raw: bytes = message.SerializeToString()
+    return raw
+
+
+def reading_rows(raw: bytes, names: Sequence[str], *, is_lazy: bool) -> Read:
+    """Return the function that reads the columns ``names`` of a result set.
+
+    Args:
+        raw: as of :func:`result_set`.
+        names: of columns.
+        is_lazy: whether only these are decoded, by ``lazy_decode=True``.
+
+    Raises:
+        ImportError: google-cloud-spanner is not installed.
+    """
+    streamed = importlib.import_module("google.cloud.spanner_v1.streamed")
+    message = importlib.import_module("google.cloud.spanner_v1.types").PartialResultSet
+    deserialize = message.deserialize
+    columns = [field.name for field in deserialize(raw).metadata.row_type.fields]
+    positions = [columns.index(name) for name in names]
+
+    def read() -> list[list[Any]]:
+        results = streamed.StreamedResultSet(iter([deserialize(raw)]), lazy_decode=is_lazy)
+        if is_lazy:
+            decode = results.decode_column
+            return [[decode(row, position) for position in positions] for row in results]
+        return [[row[position] for position in positions] for row in results]
+
+    return read

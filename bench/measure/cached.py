@@ -7,7 +7,7 @@ import pickle
 from google.cloud.datastore import Entity
 
 import lazyentity
-from lazyentity.bench.cases import decoding, wire
+from lazyentity.bench.cases import decoding
 from lazyentity.bench.harness import sides, verify
 from lazyentity.bench.harness.timing import MICROSECONDS, Budget, Task, figures, interleave
 from lazyentity.bench.measure.command import Benchmark
@@ -21,7 +21,7 @@ def _fetching(case: decoding.Case) -> dict[str, Task]:
     """Both ways to get the entities of ``case`` out of a cache and read their properties."""
     stock = [entity for response in case.responses for entity in sides.STOCK.entities(response)]
     pickles = [pickle.dumps(entity, pickle.HIGHEST_PROTOCOL) for entity in stock]
-    raw_entities = [raw for response in case.responses for raw in wire.entities_of(response)]
+    raw_entities = [raw for response in case.responses for raw in decoding.entities_of(response)]
     make, reader = lazyentity.LazyEntity.from_bytes, case.reader
 
     def unpickle() -> list[Entity]:

@@ -15,13 +15,13 @@ import msgspec
 from google.cloud.datastore_v1.types import datastore as datastore_types
 
 import lazyentity
-from lazyentity.bench.cases import decoding, document, reading, synthetic
+from lazyentity.bench.cases import decoding, synthetic
 from lazyentity.bench.harness import loopback, sides, verify
 from lazyentity.bench.harness.stats import paired_ratio, scaled, summarize
 from lazyentity.bench.harness.timing import MILLISECONDS, Budget, Comparison, Context, interleave
 from lazyentity.bench.measure.command import Benchmark
 from lazyentity.bench.measure.page_results import WholeCall
-from lazyentity.bench.subjects import conversion, end_to_end, end_to_end_asyncio, end_to_end_writes
+from lazyentity.bench.subjects import conversion, end_to_end
 
 TASKS = 32
 """The queries that run at once in one process."""
@@ -78,7 +78,7 @@ def by_literals(properties: int) -> Iterator[Comparison]:
     """Load 4 reads of each entity, by names that are interned as those in source code are."""
     case = decoding.case("mixed", properties, "4")
     names = tuple(map(sys.intern, synthetic.names_read(_MIX, properties, "4")))
-    reader = reading.ByName(plan=(names,) * case.entities)
+    reader = decoding.ByName(plan=(names,) * case.entities)
     yield conversion.comparison(dataclasses.replace(case, reader=reader))
 
 
@@ -105,7 +105,7 @@ def _read(call: str, entities: int, properties: int, goal: float, cpu: float | N
 
 
 def _put(properties: int, goal: float) -> Case:
-    load = functools.partial(end_to_end_writes.loaded, 100, properties, reads=False)
+    load = functools.partial(end_to_end.loaded_write, 100, properties, reads=False)
     return Case("put_multi", f"100 x {properties}", load, goal)
 
 
@@ -114,7 +114,7 @@ def _models(call: str, goal: float) -> Case:
 
 
 def _document(records: int, goal: float) -> Case:
-    size = f"{document.values_of(records):,} values"
+    size = f"{decoding.values_of(records):,} values"
     return Case("a document", size, functools.partial(over_json, records), goal, over="msgspec")
 
 
@@ -129,9 +129,9 @@ CASES = (
     _put(20, 14),
     _put(100, 20),
     Case(
-        end_to_end_writes.CALL,
+        end_to_end.WRITE,
         "300 x 100",
-        functools.partial(end_to_end_writes.loaded, 300, 100),
+        functools.partial(end_to_end.loaded_write, 300, 100),
         22,
     ),
     _models("ndb get_multi", 8),
@@ -145,12 +145,12 @@ CASES = (
         )
         for properties, goal in ((5, 18), (20, 38), (100, 95))
     ),
-    _document(document.RECORDS, 1.2),
+    _document(decoding.RECORDS, 1.2),
     _document(437, 1.25),
     Case(
-        f"{end_to_end_asyncio.CALL}, {TASKS} tasks",
+        f"{end_to_end.ASYNCIO_QUERY}, {TASKS} tasks",
         "300 x 5",
-        functools.partial(end_to_end_asyncio.loaded, 300, 5, TASKS),
+        functools.partial(end_to_end.loaded_asyncio, 300, 5, TASKS),
         13,
     ),
 )

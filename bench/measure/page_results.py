@@ -6,11 +6,9 @@ A ratio is stock over lazy where nothing else is said.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from pathlib import Path
 
-from lazyentity.bench.harness import files
 from lazyentity.bench.harness.lines import Sides
-from lazyentity.bench.harness.results import SCHEMA, Results
+from lazyentity.bench.harness.results import Results
 from lazyentity.bench.harness.stats import Summary
 
 
@@ -246,10 +244,4 @@ class PageResults(Results):
     seams: list[SeamGains] = field(default_factory=list)
 
 
-def load(path: Path) -> PageResults:
-    """Read a results file of any benchmark.
-
-    Raises:
-        files.ResultsError: it cannot be read, or is no results file of this schema.
-    """
-    return files.load(path, PageResults, SCHEMA)
+load = PageResults.load

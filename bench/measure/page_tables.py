@@ -52,21 +52,20 @@ def _keys(lines: Sequence[Keys]) -> Iterator[Table]:
         )
 
 
-def _gets(lines: Sequence[Gets]) -> Iterator[Table]:
-    if lines:
-        threads = ", ".join(dict.fromkeys(str(line.threads) for line in lines))
-        yield Table(
-            f"single gets of {threads} threads, gets a second",
-            f"Single gets of {threads} threads, in gets a second. A lone get is one of a program "
-            "with one thread: the time of a coalesced one over that of a single one.",
-            lines,
-            (Label("latency", lambda line: f"{line.latency * 1e3:g} ms"), _CLIENT),
-            (
-                *medians("a second", "single", "coalesced", digits=0),
-                Figure("coalesced / single", "ratio"),
-                Figure("a lone get", "lone", digits=2),
-            ),
-        )
+def _gets(lines: Sequence[Gets]) -> Table:
+    threads = ", ".join(dict.fromkeys(str(line.threads) for line in lines))
+    return Table(
+        f"single gets of {threads} threads, gets a second",
+        f"Single gets of {threads} threads, in gets a second. A lone get is one of a program "
+        "with one thread: the time of a coalesced one over that of a single one.",
+        lines,
+        (Label("latency", lambda line: f"{line.latency * 1e3:g} ms"), _CLIENT),
+        (
+            *medians("a second", "single", "coalesced", digits=0),
+            Figure("coalesced / single", "ratio"),
+            Figure("a lone get", "lone", digits=2),
+        ),
+    )
 
 
 def _forms(made: Forms) -> Table:
@@ -158,15 +157,14 @@ def _documents(made: Documents) -> Iterator[Table]:
             Figure("stock / gRPC", _bound),
         ),
     )
-    if made.memory:
-        yield Table(
-            "documents held, bytes per snapshot",
-            "Bytes of memory of a snapshot of which nothing was read, and of the response as "
-            "it was sent:",
-            made.memory,
-            (Label("values", "mix"), count("fields", "fields"), count("response", "wire_bytes")),
-            (*medians("bytes", digits=0), Figure("lazy / stock", "ratio", digits=2)),
-        )
+    yield Table(
+        "documents held, bytes per snapshot",
+        "Bytes of memory of a snapshot of which nothing was read, and of the response as "
+        "it was sent:",
+        made.memory,
+        (Label("values", "mix"), count("fields", "fields"), count("response", "wire_bytes")),
+        (*medians("bytes", digits=0), Figure("lazy / stock", "ratio", digits=2)),
+    )
 
 
 def _alternatives(made: Alternatives) -> Iterator[Table]:
@@ -182,23 +180,21 @@ def _alternatives(made: Alternatives) -> Iterator[Table]:
         labels,
         (cpu, Figure("way / lazy", "ratio")),
     )
-    if made.documents:
-        yield Table(
-            "documents of pymongo, ms",
-            "The same properties in documents of pymongo, from BSON:",
-            made.documents,
-            labels,
-            (cpu, Figure("way / raw document", "ratio")),
-        )
-    if made.rows:
-        yield Table(
-            "rows of Spanner, ms",
-            "The same properties as columns of Spanner's rows, from the bytes of a result set. The "
-            "lines of google-cloud-datastore are the same properties from the bytes of a response:",
-            made.rows,
-            labels,
-            (cpu, Figure("way / lazyentity", "ratio")),
-        )
+    yield Table(
+        "documents of pymongo, ms",
+        "The same properties in documents of pymongo, from BSON:",
+        made.documents,
+        labels,
+        (cpu, Figure("way / raw document", "ratio")),
+    )
+    yield Table(
+        "rows of Spanner, ms",
+        "The same properties as columns of Spanner's rows, from the bytes of a result set. The "
+        "lines of google-cloud-datastore are the same properties from the bytes of a response:",
+        made.rows,
+        labels,
+        (cpu, Figure("way / lazyentity", "ratio")),
+    )
 
 
 def _goal(line: WholeCall) -> str:
@@ -231,8 +227,7 @@ def _calls(lines: Sequence[WholeCall]) -> Iterator[Table]:
             Figure(ratio, "wall", digits=2),
             Figure(f"{ratio}, CPU", "cpu", digits=2),
         )
-        if chosen:
-            yield Table(f"{title}, ms", introduction, chosen, labels, figures)
+        yield Table(f"{title}, ms", introduction, chosen, labels, figures)
 
 
 def _seams(lines: Sequence[SeamGains]) -> Iterator[Table]:
@@ -257,22 +252,21 @@ def tables(results: Results) -> Iterator[Table]:
     """The tables of everything that the run measured, of any benchmark."""
     yield from core_tables(results)
     if isinstance(results, PageResults):
-        yield from _page_tables(results)
+        yield from (table for table in _page_tables(results) if table.lines)
 
 
 def _page_tables(results: PageResults) -> Iterator[Table]:
     yield from _keys(results.keys)
-    yield from _gets(results.gets)
+    yield _gets(results.gets)
     if results.forms is not None:
         yield _forms(results.forms)
-    if results.cached:
-        yield Table(
-            "a cache of entities, µs per entity",
-            "Pickled stock entities next to the raw bytes of lazy ones:",
-            results.cached,
-            (Label("step", "step"),),
-            (*medians("µs", "pickle", "raw", digits=2), Figure("pickle / raw", "ratio")),
-        )
+    yield Table(
+        "a cache of entities, µs per entity",
+        "Pickled stock entities next to the raw bytes of lazy ones:",
+        results.cached,
+        (Label("step", "step"),),
+        (*medians("µs", "pickle", "raw", digits=2), Figure("pickle / raw", "ratio")),
+    )
     if results.beam is not None:
         yield from _beam(results.beam)
     if results.documents is not None:

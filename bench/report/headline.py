@@ -5,7 +5,7 @@ from __future__ import annotations
 from lazyentity.bench.harness.lines import EndToEnd
 from lazyentity.bench.harness.results import Results
 from lazyentity.bench.report.readme import prose
-from lazyentity.bench.subjects import end_to_end_asyncio
+from lazyentity.bench.subjects import end_to_end
 
 
 class NothingMeasured(Exception):
@@ -13,7 +13,7 @@ class NothingMeasured(Exception):
 
 
 _CALL, _ENTITIES, _PROPERTIES, _READ = "query", 300, 100, "1"
-_ARTICLES = {_CALL: "A", end_to_end_asyncio.CALL: "An"}
+_ARTICLES = {_CALL: "A", end_to_end.ASYNCIO_QUERY: "An"}
 
 
 def query(results: Results, call: str = _CALL) -> EndToEnd | None:

@@ -1,23 +1,30 @@
-"""The cost of the adapters to calls that no entity is in, one line for each use of a library."""
+"""The cost of the adapters to calls that no entity is in, one line for each use of a library.
+
+One use is a request to FastAPI behind uvicorn: two services, one without adapters, answer in turns.
+``python -m lazyentity.bench.subjects.adapter_costs SIDE ALIVE`` runs one of them, and prints its
+port.
+"""
 
 from __future__ import annotations
 
 import asyncio
-import dataclasses
+import contextlib
+import http.client
 import importlib.util
+import socket
+import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
-from xml.etree import ElementTree
 
 import pydantic
 from google.cloud.datastore import Entity, Key, helpers
 
 from lazyentity import LazyEntity
+from lazyentity.bench.harness import processes
 from lazyentity.bench.harness.lines import AdapterCost
 from lazyentity.bench.harness.stats import paired_difference, paired_ratio, scaled, summarize
 from lazyentity.bench.harness.timing import AFTER_CHANGE, MICROSECONDS, Budget, Task, interleave
-from lazyentity.bench.subjects import adapter_service
 from lazyentity.bench.subjects.adapted import installed, removed, request_of
 
 MANY = 10_000
@@ -26,8 +33,17 @@ MANY = 10_000
 _HELD_ROWS = 14_000
 _HELD_DICTS = 20_000
 
+# The paths of a service, and the requests that are sent to it before it is the other's turn.
+_ROWS, _CPU = "/", "/cpu"
+_REQUESTS = 20
 
-def _row(number: int) -> dict[str, Any]:
+_ROWS_GIVEN = "given = rows()"
+_ADAPTER_GIVEN = "adapter = pydantic.TypeAdapter(listed(row_model())); given = rows()"
+_MODELS_GIVEN = f"{_ADAPTER_GIVEN}; given = adapter.validate_python(given)"
+_NAMES_GIVEN = "given = [row['name'] for row in rows()]"
+
+
+def _row(number: int = 1) -> dict[str, Any]:
     return {
         "id": number,
         "name": f"name {number}",
@@ -38,43 +54,13 @@ def _row(number: int) -> dict[str, Any]:
     }
 
 
-def rows(count: int) -> list[dict[str, Any]]:
+def rows(count: int = 200) -> list[dict[str, Any]]:
     """Return dicts of six scalars."""
     return [_row(number) for number in range(count)]
 
 
-def _columns() -> dict[str, list[Any]]:
-    made = rows(200)
-    return {name: [row[name] for row in made] for name in made[0]}
-
-
-_Maker = Callable[[], Task]
-_USES: dict[tuple[str, str], _Maker] = {}
-
-
-def _use(library: str, use: str) -> Callable[[Callable[[Any], Task]], Callable[[Any], Task]]:
-    """Have a function make the task of a use; it gets the module."""
-
-    def register(make: Callable[[Any], Task]) -> Callable[[Any], Task]:
-        _USES[library, use] = lambda: make(importlib.import_module(library))
-        return make
-
-    return register
-
-
-def _call(library: str, function: str, value: Callable[[], Any], use: str, **options: Any) -> None:
-    """Register a call of a function of a module with one value, and options."""
-    path, _, name = function.rpartition(".")
-
-    def make() -> Task:
-        # Found at each call, as an adapter may replace the attribute.
-        module, given = importlib.import_module(library), value()
-        holder = getattr(module, path) if path else module
-        if not options:
-            return lambda: getattr(holder, name)(given)
-        return lambda: getattr(holder, name)(given, **options)
-
-    _USES[library.partition(".")[0], use] = make
+def _texts(row: dict[str, Any]) -> dict[str, str]:
+    return {name: str(value) for name, value in row.items()}
 
 
 def row_model() -> Any:
@@ -96,191 +82,151 @@ def listed(kind: Any) -> Any:
     return list[kind]
 
 
-@_use("pydantic", "a model of one row")
-def _constructor(pydantic: Any) -> Task:
-    model, row = row_model(), _row(1)
-    return lambda: model(**row)
+def _app() -> Any:
+    """Make an application that answers with rows, and with the CPU time of its process."""
+    fastapi = importlib.import_module("fastapi")
+    app, given = fastapi.FastAPI(), rows()
+
+    @app.get(_ROWS, response_model=listed(row_model()))  # type: ignore[untyped-decorator]  # any
+    async def read() -> Any:
+        return given
+
+    @app.get(_CPU)  # type: ignore[untyped-decorator]  # any
+    async def cpu() -> float:
+        return time.process_time()
+
+    return app
 
 
-@_use("pydantic", "validate_python, one row")
-def _validate_row(pydantic: Any) -> Task:
-    adapter, row = pydantic.TypeAdapter(row_model()), _row(1)
-    return lambda: adapter.validate_python(row)
+def _requests() -> Task:
+    request, runner = request_of(_app()), asyncio.Runner()
+    return lambda: runner.run(request())
 
 
-@_use("pydantic", "validate_python, 200 rows")
-def _validate(pydantic: Any) -> Task:
-    adapter, given = pydantic.TypeAdapter(listed(row_model())), rows(200)
-    return lambda: adapter.validate_python(given)
-
-
-@_use("pydantic", "validate_python, 200 models")
-def _validate_models(pydantic: Any) -> Task:
-    model = row_model()
-    adapter = pydantic.TypeAdapter(listed(model))
-    models = [model(**row) for row in rows(200)]
-    return lambda: adapter.validate_python(models)
-
-
-@_use("pydantic", "dump_json, 200 models")
-def _dump(pydantic: Any) -> Task:
-    model = row_model()
-    adapter = pydantic.TypeAdapter(listed(model))
-    models = [model(**row) for row in rows(200)]
-    return lambda: adapter.dump_json(models)
-
-
-@_use("pydantic", "model_dump")
-def _model_dump(pydantic: Any) -> Task:
-    model = row_model()(**_row(1))
-    return lambda: model.model_dump()
-
-
-@_use("pydantic", f"from_attributes of an object with {_HELD_ROWS:,} rows")
-def _from_attributes(pydantic: Any) -> Task:
-    class Held:
-        pass
-
-    held: Any = Held()
-    vars(held).update(_row(1), rows=rows(_HELD_ROWS))
-    model = row_model()
-    return lambda: model.model_validate(held)
-
-
-@_use("pydantic", f"validate_call of a method, {_HELD_DICTS:,} dicts in its object")
-def _validate_call(pydantic: Any) -> Task:
+def _service_with_dicts() -> Any:
     class Service:
         def __init__(self) -> None:
             self.rows = rows(_HELD_DICTS)
 
-        @pydantic.validate_call  # type: ignore[untyped-decorator]  # the module is any
+        @pydantic.validate_call
         def add(self, number: int) -> int:
             return number + 1
 
-    service = Service()
-    return lambda: service.add(1)
+    return Service()
 
 
-@_use("fastapi", "a request, response_model of 200 rows")
-def _request(fastapi: Any) -> Task:
-    app, given = fastapi.FastAPI(), rows(200)
-    model = row_model()
-
-    @app.get("/", response_model=listed(model))  # type: ignore[untyped-decorator]  # the module is any
-    async def read() -> Any:
-        return given
-
-    request = request_of(app)
-    runner = asyncio.Runner() if hasattr(asyncio, "Runner") else None
-    if runner is None:
-        return lambda: asyncio.run(request())
-    return lambda: runner.run(request())
-
-
-@_use("sqlmodel", "a model of one row")
-def _sqlmodel(sqlmodel: Any) -> Task:
-    fields: Any = {"__annotations__": {"id": int, "name": str, "ratio": float, "city": str}}
-    model = type("Row", (sqlmodel.SQLModel,), {"__module__": __name__, **fields})
-    row = {name: value for name, value in _row(1).items() if name in fields["__annotations__"]}
-    return lambda: model(**row)
-
-
-_call("orjson", "dumps", lambda: _row(1), "dumps, one row")
-_call("orjson", "dumps", lambda: rows(200), "dumps, 200 rows, default=", default=str)
-_call("msgspec.json", "encode", lambda: rows(200), "encode, 200 rows")
-_call("msgspec", "convert", lambda: rows(200), "convert, 200 rows", type=list[dict[str, object]])
-_call("ujson", "dumps", lambda: rows(200), "dumps, 200 rows")
-_call("rapidjson", "dumps", lambda: rows(200), "dumps, 200 rows, default=", default=str)
-_call("ormsgpack", "packb", lambda: rows(200), "packb, 200 rows, default=", default=str)
-_call("cbor2", "dumps", lambda: rows(200), "dumps, 200 rows")
-_call("bson", "encode", lambda: {"rows": rows(200)}, "encode, 200 rows")
-_call(
-    "polars",
-    "DataFrame",
-    lambda: [{**row, "tags": ["a", "b"]} for row in rows(100)],
-    "DataFrame, 100 rows with a list in each",
-)
-_call("polars", "DataFrame", _columns, "DataFrame, columns of 200 rows")
-_call("polars", "Series", lambda: [row["name"] for row in rows(200)], "Series, 200 strings")
-_call("pyarrow", "array", lambda: [row["name"] for row in rows(200)], "array, 200 strings")
-_call("pyarrow", "Table.from_pylist", lambda: rows(200), "Table.from_pylist, 200 rows")
-_call("immutables", "Map", lambda: _row(1), "Map, one row")
-
-
-@_use("pandas", "to_json, 200 rows")
-def _to_json(pandas: Any) -> Task:
-    frame = pandas.DataFrame(rows(200))
-    return lambda: frame.to_json()
-
-
-@_use("duckdb", "execute, six parameters")
-def _execute(duckdb: Any) -> Task:
-    connection = duckdb.connect()
-    parameters = list(_row(1).values())
-    return lambda: connection.execute("select ?, ?, ?, ?, ?, ?", parameters)
-
-
-@_use("joblib", "hash, 200 rows")
-def _hash(joblib: Any) -> Task:
-    given = rows(200)
-    return lambda: joblib.hash(given)
-
-
-@_use("mashumaro", "to_json of a dataclass, orjson")
-def _mashumaro(_: Any) -> Task:
-    mixin = importlib.import_module("mashumaro.mixins.orjson").DataClassORJSONMixin
-    kind: Any = dataclasses.make_dataclass("Row", [("id", int), ("name", str)], bases=(mixin,))
-    row = kind(1, "name")
-    return lambda: row.to_json()
-
-
-@_use("jsonschema_rs", "is_valid, 200 rows")
-def _is_valid(jsonschema_rs: Any) -> Task:
-    row = {"type": "object", "required": ["id", "name"]}
-    validator, given = jsonschema_rs.validator_for({"items": row}), rows(200)
-    return lambda: validator.is_valid(given)
-
-
-@_use("pycrdt", "an entry of a map, one row")
-def _entry(pycrdt: Any) -> Task:
-    document, row = pycrdt.Doc(), _row(1)
-    entries = document.get("rows", type=pycrdt.Map)
-
-    def assign() -> None:
-        entries["row"] = row
-
-    return assign
-
-
-@_use("lru", "update, one row")
-def _lru(lru: Any) -> Task:
-    cache, row = lru.LRU(10), _row(1)
-    return lambda: cache.update(row)
-
-
-@_use("xml.etree", "tostring, 200 elements")
-def _tostring(_: Any) -> Task:
-    root = ElementTree.Element("rows")
-    for row in rows(200):
-        ElementTree.SubElement(root, "row", {name: str(value) for name, value in row.items()})
-    return lambda: ElementTree.tostring(root)
-
-
-@_use("xml.etree", "TreeBuilder.start")
-def _start(_: Any) -> Task:
-    attributes = {name: str(value) for name, value in _row(1).items()}
-
-    def build() -> None:
-        builder = ElementTree.TreeBuilder()
-        builder.start("row", attributes)
-        builder.end("row")
-
-    return build
-
+# By library and name, a preparation and the statement to time. The statement finds the functions
+# of the library at each call, as an adapter may replace them.
+_STATEMENTS: dict[tuple[str, str], tuple[str, str]] = {
+    ("pydantic", "a model of one row"): ("model, given = row_model(), row()", "model(**given)"),
+    ("pydantic", "validate_python, one row"): (
+        "adapter, given = pydantic.TypeAdapter(row_model()), row()",
+        "adapter.validate_python(given)",
+    ),
+    ("pydantic", "validate_python, 200 rows"): (_ADAPTER_GIVEN, "adapter.validate_python(given)"),
+    ("pydantic", "validate_python, 200 models"): (_MODELS_GIVEN, "adapter.validate_python(given)"),
+    ("pydantic", "dump_json, 200 models"): (_MODELS_GIVEN, "adapter.dump_json(given)"),
+    ("pydantic", "model_dump"): ("model = row_model()(**row())", "model.model_dump()"),
+    ("pydantic", f"from_attributes of an object with {_HELD_ROWS:,} rows"): (
+        "model, held = row_model(), type('Held', (), {})(); "
+        f"vars(held).update(row(), rows=rows({_HELD_ROWS}))",
+        "model.model_validate(held)",
+    ),
+    ("pydantic", f"validate_call of a method, {_HELD_DICTS:,} dicts in its object"): (
+        "service = service_with_dicts()",
+        "service.add(1)",
+    ),
+    ("fastapi", "a request, response_model of 200 rows"): ("request = requests()", "request()"),
+    ("sqlmodel", "a model of one row"): (
+        "types = {'id': int, 'name': str, 'ratio': float, 'city': str}; "
+        "names = {'__module__': __name__, '__annotations__': types}; "
+        "model = type('Row', (sqlmodel.SQLModel,), names); "
+        "given = {name: row()[name] for name in types}",
+        "model(**given)",
+    ),
+    ("orjson", "dumps, one row"): ("given = row()", "orjson.dumps(given)"),
+    ("orjson", "dumps, 200 rows, default="): (_ROWS_GIVEN, "orjson.dumps(given, default=str)"),
+    ("msgspec", "encode, 200 rows"): (_ROWS_GIVEN, "msgspec.json.encode(given)"),
+    ("msgspec", "convert, 200 rows"): (
+        "given, kind = rows(), list[dict[str, object]]",
+        "msgspec.convert(given, type=kind)",
+    ),
+    ("ujson", "dumps, 200 rows"): (_ROWS_GIVEN, "ujson.dumps(given)"),
+    ("rapidjson", "dumps, 200 rows, default="): (
+        _ROWS_GIVEN,
+        "rapidjson.dumps(given, default=str)",
+    ),
+    ("ormsgpack", "packb, 200 rows, default="): (
+        _ROWS_GIVEN,
+        "ormsgpack.packb(given, default=str)",
+    ),
+    ("cbor2", "dumps, 200 rows"): (_ROWS_GIVEN, "cbor2.dumps(given)"),
+    ("bson", "encode, 200 rows"): ("given = {'rows': rows()}", "bson.encode(given)"),
+    ("polars", "DataFrame, 100 rows with a list in each"): (
+        "given = [{**row, 'tags': ['a', 'b']} for row in rows(100)]",
+        "polars.DataFrame(given)",
+    ),
+    ("polars", "DataFrame, columns of 200 rows"): (
+        "given = {name: [row[name] for row in rows()] for name in row()}",
+        "polars.DataFrame(given)",
+    ),
+    ("polars", "Series, 200 strings"): (_NAMES_GIVEN, "polars.Series(given)"),
+    ("pyarrow", "array, 200 strings"): (_NAMES_GIVEN, "pyarrow.array(given)"),
+    ("pyarrow", "Table.from_pylist, 200 rows"): (_ROWS_GIVEN, "pyarrow.Table.from_pylist(given)"),
+    ("immutables", "Map, one row"): ("given = row()", "immutables.Map(given)"),
+    ("pandas", "to_json, 200 rows"): ("frame = pandas.DataFrame(rows())", "frame.to_json()"),
+    ("duckdb", "execute, six parameters"): (
+        "connection, given = duckdb.connect(), list(row().values())",
+        "connection.execute('select ?, ?, ?, ?, ?, ?', given)",
+    ),
+    ("joblib", "hash, 200 rows"): (_ROWS_GIVEN, "joblib.hash(given)"),
+    ("mashumaro", "to_json of a dataclass, orjson"): (
+        "from mashumaro.mixins.orjson import DataClassORJSONMixin as mixin; "
+        "from dataclasses import make_dataclass; "
+        "given = make_dataclass('Row', [('id', int), ('name', str)], bases=(mixin,))(1, 'name')",
+        "given.to_json()",
+    ),
+    ("jsonschema_rs", "is_valid, 200 rows"): (
+        "item = {'type': 'object', 'required': ['id', 'name']}; "
+        "validator, given = jsonschema_rs.validator_for({'items': item}), rows()",
+        "validator.is_valid(given)",
+    ),
+    ("pycrdt", "an entry of a map, one row"): (
+        "document = pycrdt.Doc(); entries = document.get('rows', type=pycrdt.Map); given = row()",
+        "entries.__setitem__('row', given)",
+    ),
+    ("lru", "update, one row"): ("cache, given = lru.LRU(10), row()", "cache.update(given)"),
+    ("xml.etree", "tostring, 200 elements"): (
+        "from xml.etree import ElementTree; root = ElementTree.Element('rows')\n"
+        "for each in rows(): ElementTree.SubElement(root, 'row', texts(each))",
+        "ElementTree.tostring(root)",
+    ),
+    ("xml.etree", "TreeBuilder.start"): (
+        "from xml.etree import ElementTree; given = texts(row())",
+        "[(made := ElementTree.TreeBuilder()).start('row', given), made.end('row')]",
+    ),
+}
 
 UVICORN = ("fastapi", "a request to uvicorn, response_model of 200 rows")
-USES = (*_USES, UVICORN)
+USES = (*_STATEMENTS, UVICORN)
 """The libraries with an adapter, and a use of each."""
+
+
+def _task(library: str, use: str) -> Task:
+    prepare, statement = _STATEMENTS[library, use]
+    scope: dict[str, Any] = {
+        "__name__": __name__,
+        "row": _row,
+        "rows": rows,
+        "texts": _texts,
+        "row_model": row_model,
+        "listed": listed,
+        "requests": _requests,
+        "service_with_dicts": _service_with_dicts,
+    }
+    exec(f"import {library}\n{prepare}", scope)  # noqa: S102  # of the table above
+    task: Task = eval(f"lambda: {statement}", scope)  # noqa: S307  # of the table above
+    return task
 
 
 def installed_uses() -> list[tuple[str, str]]:
@@ -295,7 +241,7 @@ def installed_uses() -> list[tuple[str, str]]:
 def entities(count: int) -> list[LazyEntity]:
     """Return entities of which nothing was read."""
     entity = Entity(Key("Row", 1, project="bench"))
-    entity.update(_row(1))
+    entity.update(_row())
     raw = helpers.entity_to_protobuf(entity)._pb.SerializeToString()
     return [LazyEntity.from_bytes(raw) for _ in range(count)]
 
@@ -306,30 +252,84 @@ def measure(library: str, use: str, budget: Budget) -> AdapterCost:
     Raises:
         ImportError: the library is not installed.
     """
-    if (library, use) == UVICORN:
-        none, one, many = (adapter_service.measure(alive, budget) for alive in (0, 1, MANY))
-        return AdapterCost(library, use, *none, one[2], many[2])
+    samples = _samples_of_services if (library, use) == UVICORN else _samples
+    none, *others = (samples(library, use, alive, budget) for alive in (0, 1, MANY))
+    return AdapterCost(
+        library,
+        use,
+        summarize(scaled(none[0], MICROSECONDS)),
+        paired_difference(none[1], none[0], MICROSECONDS),
+        *(paired_ratio(adapted, stock) for stock, adapted in (none, *others)),
+    )
+
+
+_Samples = tuple[list[float], list[float]]
+"""The seconds of CPU time without adapters, and with all of them."""
+
+
+def _samples(library: str, use: str, alive: int, budget: Budget) -> _Samples:
     with installed():
-        task = _USES[library, use]()
-    ratios = []
-    for alive in (0, 1, MANY):
-        kept = entities(alive)
-        timed = interleave(
-            {"stock": task, "adapted": task},
-            budget,
-            {"stock": removed, "adapted": installed},
-            # Of all threads; other processes of the machine do not count.
-            time.process_time,
-            # The adapters come before each sample with them, but not go before each one without.
-            AFTER_CHANGE,
-        )
-        stock, adapted = timed["stock"].seconds, timed["adapted"].seconds
-        if not alive:
-            times = (
-                summarize(scaled(stock, MICROSECONDS)),
-                paired_difference(adapted, stock, MICROSECONDS),
-            )
-        ratios.append(paired_ratio(adapted, stock))
-        # Nothing read them: they are undecoded.
-        assert all(len(entity._undecoded()) == len(entity) for entity in kept)
-    return AdapterCost(library, use, *times, *ratios)
+        task = _task(library, use)
+    kept = entities(alive)
+    timed = interleave(
+        {"stock": task, "adapted": task},
+        budget,
+        {"stock": removed, "adapted": installed},
+        # Of all threads; other processes of the machine do not count.
+        time.process_time,
+        # The adapters come before each sample with them, but not go before each one without.
+        AFTER_CHANGE,
+    )
+    # Nothing read them: they are undecoded.
+    assert all(len(entity._undecoded()) == len(entity) for entity in kept)
+    return timed["stock"].seconds, timed["adapted"].seconds
+
+
+def _samples_of_services(_library: str, _use: str, alive: int, budget: Budget) -> _Samples:
+    stock: list[float] = []
+    adapted: list[float] = []
+    with _service("stock", alive) as of_stock, _service("adapted", alive) as of_adapted:
+        of_stock(), of_adapted()
+        deadline = time.perf_counter() + budget.seconds
+        while len(stock) < budget.min_rounds or time.perf_counter() < deadline:
+            stock.append(of_stock())
+            adapted.append(of_adapted())
+    return stock, adapted
+
+
+@contextlib.contextmanager
+def _service(side: str, alive: int) -> Iterator[Callable[[], float]]:
+    """Run a service; yields a function that makes requests, and returns the CPU seconds of one."""
+    with processes.serving(__name__, side, str(alive)) as port:
+        connection = http.client.HTTPConnection("127.0.0.1", port)
+
+        def answer(path: str) -> bytes:
+            connection.request("GET", path)
+            return connection.getresponse().read()
+
+        def requests() -> float:
+            start = float(answer(_CPU))
+            for _ in range(_REQUESTS):
+                answer(_ROWS)
+            return (float(answer(_CPU)) - start) / _REQUESTS
+
+        yield requests
+        connection.close()
+
+
+def _serve(side: str, alive: int) -> None:
+    import uvicorn
+
+    with installed() if side == "adapted" else contextlib.nullcontext():
+        app, kept = _app(), entities(alive)
+        with socket.socket() as listening:
+            listening.bind(("127.0.0.1", 0))
+            sys.stdout.write(f"{listening.getsockname()[1]}\n")
+            sys.stdout.flush()
+            config = uvicorn.Config(app, log_level="critical", lifespan="off")
+            uvicorn.Server(config).run(sockets=[listening])
+        del kept
+
+
+if __name__ == "__main__":
+    _serve(sys.argv[1], int(sys.argv[2]))

@@ -7,6 +7,11 @@ cost of plain dicts.
 from __future__ import annotations
 
 import functools
+import os
+import subprocess
+import sys
+import tempfile
+import timeit
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -14,11 +19,12 @@ import msgspec
 from google.cloud.datastore import Entity
 
 import lazyentity
-from lazyentity.bench.cases import decoding, wire
+from lazyentity.bench.cases import decoding, synthetic
 from lazyentity.bench.cases.decoding import Case
 from lazyentity.bench.cases.synthetic import EAGER, MATERIALIZED
 from lazyentity.bench.harness import sides, verify
 from lazyentity.bench.harness.lines import (
+    Access,
     Conversion,
     DocumentFloor,
     Growing,
@@ -26,10 +32,11 @@ from lazyentity.bench.harness.lines import (
     Scaling,
     ScalingPoint,
 )
-from lazyentity.bench.harness.stats import paired_ratio, scaled, summarize
+from lazyentity.bench.harness.stats import Summary, paired_ratio, scaled, summarize
 from lazyentity.bench.harness.timing import (
     MICROSECONDS,
     MILLISECONDS,
+    NANOSECONDS,
     SIDES,
     Budget,
     Clock,
@@ -63,7 +70,7 @@ def read_task(side: sides.Side, case: Case) -> Task:
 
 def upb_task(raw_entities: list[bytes]) -> Task:
     """Parse the same entities with protobuf, and nothing else."""
-    parse = wire.EntityMessage.FromString
+    parse = decoding.EntityMessage.FromString
 
     def parse_all() -> None:
         for raw in raw_entities:
@@ -79,7 +86,7 @@ def _lazy_side(case: Case) -> sides.Side:
 
 def comparison(case: Case) -> Comparison:
     """The ways of ``case``: stock, lazy and upb_parse. Only the properties read are compared."""
-    raw_entities = [raw for response in case.responses for raw in wire.entities_of(response)]
+    raw_entities = [raw for response in case.responses for raw in decoding.entities_of(response)]
     tasks = {
         "stock": read_task(sides.STOCK, case),
         "lazy": read_task(_lazy_side(case), case),
@@ -215,7 +222,7 @@ def measure_scaling(
 def measure_plain_values(count: int, budget: Budget) -> PlainValues:
     """Time both ways on entities of ``count`` properties, from their bytes."""
     (response,) = decoding.case("mixed", count, "all").responses
-    raw_entities = wire.entities_of(response)
+    raw_entities = decoding.entities_of(response)
     make, to_dict = lazyentity.LazyEntity.from_bytes, lazyentity.to_dict
 
     def decode() -> None:
@@ -232,3 +239,67 @@ def measure_plain_values(count: int, budget: Budget) -> PlainValues:
             verify.check_same(stock[name], value, name)
     per_entity = figures(timed, MICROSECONDS / len(raw_entities), ratio=("to_dict", "decode"))
     return PlainValues(properties=count, **per_entity)
+
+
+_IMPORT = """
+import gc, time
+import google.cloud.datastore
+gc.collect()
+start = time.perf_counter()
+import lazyentity.auto
+print(time.perf_counter() - start)
+"""
+
+_SUBSCRIPTS = 100
+_LOOPS = 500
+
+
+def import_ms(rounds: int) -> Summary:
+    """Milliseconds that ``import lazyentity.auto`` takes after google.cloud.datastore's own import.
+
+    Each round is a fresh interpreter. It collects garbage first: the client's import leaves so
+    many new objects that a full collection is due soon, and would come by chance within these
+    milliseconds or after them. One more interpreter before writes the bytecode caches, as
+    installing a package does, even where the environment says not to.
+
+    Raises:
+        subprocess.CalledProcessError: the import failed; its error is on stderr.
+    """
+    command = [sys.executable, "-c", _IMPORT]
+    environment = {
+        name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"
+    }
+    with tempfile.TemporaryDirectory() as caches:
+        environment["PYTHONPYCACHEPREFIX"] = caches
+        took = [
+            float(
+                subprocess.run(
+                    command, check=True, stdout=subprocess.PIPE, text=True, env=environment
+                ).stdout
+            )
+            for _ in range(rounds + 1)
+        ]
+    return summarize(scaled(took[1:], 1e3))
+
+
+def access(budget: Budget) -> Access:
+    """Time ``entity["name"]`` of a decoded property against the same subscript of a plain dict.
+
+    One statement has many subscripts, so that the loop around them does not count.
+    """
+    case = decoding.case("mixed", 20, "1")
+    entity = sides.LAZY.entities(case.responses[0])[0]
+    (name,) = synthetic.names_read(synthetic.MIXES["mixed"], 20, "1")
+    plain = dict(entity)
+    statement = "; ".join([f"subject[{name!r}]"] * _SUBSCRIPTS)
+    timed = interleave(
+        {
+            kind: functools.partial(
+                timeit.Timer(statement, globals={"subject": subject}).timeit, _LOOPS
+            )
+            for kind, subject in (("entity", entity), ("plain_dict", plain))
+        },
+        budget,
+    )
+    per_subscript = NANOSECONDS / (_SUBSCRIPTS * _LOOPS)
+    return Access(**figures(timed, per_subscript, ratio=("entity", "plain_dict")))

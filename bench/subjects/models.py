@@ -11,7 +11,7 @@ from typing import Any
 from google.cloud import ndb
 from google.cloud.ndb import model as ndb_model
 
-from lazyentity.bench.cases import decoding, synthetic, wire
+from lazyentity.bench.cases import decoding, synthetic
 from lazyentity.bench.harness import sides, verify
 from lazyentity.bench.harness.lines import Conversion
 from lazyentity.bench.harness.timing import Budget, Comparison, Task
@@ -132,7 +132,9 @@ def _read_task(deserialize: Callable[[bytes], Any], case: ModelCase) -> Task:
 
 def comparison(case: ModelCase) -> Comparison:
     """The ways of ``case``: stock, lazy and upb_parse. Whole models are compared."""
-    raw_entities = [raw for response in case.source.responses for raw in wire.entities_of(response)]
+    raw_entities = [
+        raw for response in case.source.responses for raw in decoding.entities_of(response)
+    ]
     lazy = sides.EAGER if case.source.read == synthetic.EAGER else sides.LAZY
     tasks = {
         "stock": _read_task(sides.STOCK.deserialize, case),

@@ -10,7 +10,7 @@ from typing import Any
 from google.cloud import datastore
 
 import lazyentity
-from lazyentity.bench.cases import document, synthetic, wire
+from lazyentity.bench.cases import decoding, synthetic
 from lazyentity.bench.harness import loopback, sides, verify
 from lazyentity.bench.harness.lines import Packed
 from lazyentity.bench.harness.timing import MILLISECONDS, Budget, Context, Task, figures, interleave
@@ -60,7 +60,7 @@ def _conversion(value: Any, use: str) -> _Tasks:
 
     def read(side: str) -> Task:
         raw = sides.to_bytes(_stored(value, side))
-        (response,) = wire.lookup_responses([wire.EntityMessage.FromString(raw)], 1)
+        (response,) = decoding.lookup_responses([decoding.EntityMessage.FromString(raw)], 1)
         decode = (sides.LAZY if side == "lazy" else sides.STOCK).entities
         return lambda: _opened(decode(response)[0], side)
 
@@ -118,7 +118,7 @@ def measure(use: str, size: str, budget: Budget) -> Packed:
         KeyError: there is no such size.
     """
     records = SIZES[size]
-    value = document.make(records)
+    value = decoding.make_document(records)
     with contextlib.ExitStack() as stack:
         of_use = (
             stack.enter_context(_end_to_end(value, use))
@@ -131,7 +131,7 @@ def measure(use: str, size: str, budget: Budget) -> Packed:
     return Packed(
         use=use,
         size=size,
-        values=document.values_of(records),
+        values=decoding.values_of(records),
         embedded_bytes=len(sides.to_bytes(_stored(value, "stock"))),
         packed_bytes=len(sides.to_bytes(_stored(value, "packed"))),
         **figures(timed, MILLISECONDS, ratio=("stock", "packed"), over_lazy=("lazy", "packed")),

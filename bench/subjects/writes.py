@@ -9,7 +9,7 @@ from typing import Any
 
 from google.cloud.datastore import Entity, helpers
 
-from lazyentity.bench.cases import decoding, document, synthetic
+from lazyentity.bench.cases import decoding, synthetic
 from lazyentity.bench.harness import sides, verify
 from lazyentity.bench.harness.lines import Put, ReadModifyWrite
 from lazyentity.bench.harness.timing import MICROSECONDS, SIDES, Budget, Comparison, Task, figures
@@ -65,7 +65,7 @@ def fresh(properties: int) -> Fresh:
 
 def fresh_document() -> Fresh:
     """The one entity of `decoding.document_entity`."""
-    return Fresh(decoding.DOCUMENT, document.VALUES, (decoding.document_entity(),))
+    return Fresh(decoding.DOCUMENT, decoding.DOCUMENT_VALUES, (decoding.document_entity(),))
 
 
 def select_rewrites(counts: Sequence[int]) -> dict[str, Callable[[], Rewrite]]:

@@ -7,18 +7,11 @@ import functools
 from typing import Any
 
 from lazyentity.bench import run
-from lazyentity.bench.cases import decoding, document, synthetic
+from lazyentity.bench.cases import decoding, synthetic
 from lazyentity.bench.harness import environment, lines, results
 from lazyentity.bench.harness.results import Results
 from lazyentity.bench.harness.stats import Summary
-from lazyentity.bench.subjects import (
-    adapted,
-    conversion,
-    end_to_end_asyncio,
-    end_to_end_writes,
-    new_names,
-    writes,
-)
+from lazyentity.bench.subjects import adapted, conversion, end_to_end, memory, writes
 
 
 def _about(value: float) -> Summary:
@@ -67,7 +60,7 @@ def _scaling(growing: lines.Growing, ratio: float, growth: float) -> lines.Scali
 
 
 def _end_to_end(ratio: float) -> list[lines.EndToEnd]:
-    asyncio = end_to_end_asyncio.CALL, run.ENTITIES, run.PROPERTIES
+    asyncio = end_to_end.ASYNCIO_QUERY, run.ENTITIES, run.PROPERTIES
     times = {"stock": 40, "lazy": 40 / ratio, "floor": 20 / ratio, "ratio": ratio, "over_floor": 2}
     reads = [
         make_line(
@@ -77,7 +70,7 @@ def _end_to_end(ratio: float) -> list[lines.EndToEnd]:
     ]
     size = {"entities": run.ENTITIES, "properties": run.PROPERTIES}
     times = {"stock": 200, "lazy": 200 / ratio, "ratio": ratio}
-    name = end_to_end_writes.CALL
+    name = end_to_end.WRITE
     return [*reads, make_line(lines.EndToEnd, call=name, read="0", changed=1, **size, **times)]
 
 
@@ -95,7 +88,7 @@ def make_results(ratio: float = 10.0, backend: str = "pure", growth: float = 1.0
     entity = {"read": "4", "entities": 20, "wire_bytes": 2300}
     held = {"stock": 15000, "lazy": 15000 / ratio, "upb_message": 21000, "ratio": 1 / ratio}
     times = {"stock": ratio, "lazy": 1, "ratio": ratio}
-    memory = {"stock_mb": 80, "lazy_mb": 80 / ratio, "memory_ratio": 1 / ratio}
+    megabytes = {"stock_mb": 80, "lazy_mb": 80 / ratio, "memory_ratio": 1 / ratio}
     document_times = {"stock": 60, "lazy": 60 / ratio, "ratio": ratio, "json": 5, "loop": 2}
     puts = ((writes.MIX, count) for count in run.QUICK.put_counts)
     return results.Results(
@@ -118,7 +111,7 @@ def make_results(ratio: float = 10.0, backend: str = "pure", growth: float = 1.0
         ],
         puts=[
             _compared(lines.Put, count, ratio, mix=mix)
-            for mix, count in (*puts, (decoding.DOCUMENT, document.VALUES))
+            for mix, count in (*puts, (decoding.DOCUMENT, decoding.DOCUMENT_VALUES))
         ],
         plain_values=[
             make_line(lines.PlainValues, properties=count, decode=count, to_dict=count, ratio=1)
@@ -131,8 +124,8 @@ def make_results(ratio: float = 10.0, backend: str = "pure", growth: float = 1.0
         ],
         access=make_line(lines.Access, entity=30, plain_dict=20, ratio=1.5),
         new_names=[
-            make_line(lines.NewNames, of=new_names.ENTITIES, names=count, **times, **memory)
-            for count in new_names.COUNTS
+            make_line(lines.NewNames, of=memory.OF_ENTITIES, names=count, **times, **megabytes)
+            for count in memory.NAME_COUNTS
         ],
         document_floor=make_line(
             lines.DocumentFloor, json_ratio=12, over_json=1.2, **document_times

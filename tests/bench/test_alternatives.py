@@ -14,14 +14,7 @@ from google.cloud.datastore import helpers
 
 import lazyentity
 from lazyentity.bench.harness import results, verify
-from lazyentity.bench.measure import (
-    alternatives,
-    example,
-    losses,
-    page_results,
-    page_tables,
-    spanner_rows,
-)
+from lazyentity.bench.measure import alternatives, example, losses, page_results, page_tables
 from lazyentity.bench.measure.page_results import PageResults
 from lazyentity.bench.report import terminal
 from lazyentity.bench.report.readme import render
@@ -120,10 +113,10 @@ def test_rows_have_the_values_of_the_entities() -> None:
     """All columns are decoded as the client decodes them, bytes in their encoding."""
     spanner = pytest.importorskip("google.cloud.spanner_v1")
     entities = [alternatives.MIX.entity(12, number) for number in range(3)]
-    raw = spanner_rows.result_set(entities)
+    raw = alternatives.result_set(entities)
     names = list(entities[0])
     for is_lazy in (False, True):
-        rows = spanner_rows.reading(raw, names, is_lazy=is_lazy)()
+        rows = alternatives.reading_rows(raw, names, is_lazy=is_lazy)()
         assert rows == [
             [
                 base64.b64encode(value) if type(value) is bytes else value

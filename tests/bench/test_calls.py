@@ -15,8 +15,7 @@ from lazyentity.bench.harness.timing import Comparison
 from lazyentity.bench.harness.verify import OutputMismatch
 from lazyentity.bench.measure import calls, page_results
 from lazyentity.bench.measure.__main__ import main
-from lazyentity.bench.subjects import end_to_end as reads
-from lazyentity.bench.subjects import end_to_end_asyncio, end_to_end_writes
+from lazyentity.bench.subjects import end_to_end
 from tests.support.benchmarks import ONCE
 from tools import tables as generated
 
@@ -24,9 +23,9 @@ pytestmark = pytest.mark.any_backend
 
 
 SMALL = (
-    calls.Case("get", "", functools.partial(reads.loaded, "get", 1, 4), 1),
-    calls.Case("put", "", lambda: end_to_end_writes.loaded(2, 4, reads=False), 1),
-    calls.Case("asyncio", "", lambda: end_to_end_asyncio.loaded(2, 4, 3), 1),
+    calls.Case("get", "", functools.partial(end_to_end.loaded, "get", 1, 4), 1),
+    calls.Case("put", "", lambda: end_to_end.loaded_write(2, 4, reads=False), 1),
+    calls.Case("asyncio", "", lambda: end_to_end.loaded_asyncio(2, 4, 3), 1),
     calls.Case("literals", "", lambda: calls.by_literals(5), 1),
     calls.Case("query", "", lambda: calls.over_stub(2, 4), 1, over="stub"),
     calls.Case("document", "", lambda: calls.over_json(2), 1, over="msgspec"),

@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 from google.cloud.datastore import Entity
 
-from lazyentity.bench.cases import decoding, document, synthetic, wire
+from lazyentity.bench.cases import decoding, synthetic
 from lazyentity.bench.harness import sides
+from lazyentity.bench.subjects import writes
 
 STOCK = sides.STOCK.entities
 
@@ -44,7 +45,7 @@ def test_mixed_properties_are_of_six_types() -> None:
 def test_mixed_properties_are_of_ordinary_size() -> None:
     """A mixed property takes 20 to 30 bytes on the wire, its name included."""
     (response,) = decoding.case("mixed", 100, "all").responses
-    assert all(2000 <= len(raw) <= 3000 for raw in wire.entities_of(response))
+    assert all(2000 <= len(raw) <= 3000 for raw in decoding.entities_of(response))
 
 
 def test_same_bytes_every_time() -> None:
@@ -99,7 +100,7 @@ def test_document_case_reads_everything() -> None:
     assert len(values(entity)) == case.properties
     assert {type(value) for value in values(entity)} == {str, int, float, bool, type(None)}
     ((_, read),) = case.reader.values([entity])
-    assert read == document.make()
+    assert read == decoding.make_document()
     assert "document-all" in decoding.select(["nested"], [5], synthetic.READS)
     assert "document-all" not in decoding.select(["mixed"], [5], synthetic.READS)
 
@@ -111,3 +112,46 @@ def test_embedded_case_reads_one_leaf() -> None:
     assert {len(entity) for entity in entities} == {10}
     assert all(len(value) == 20 for value in entities[0].values())
     assert len(list(case.reader.values(entities))) == case.entities
+
+
+@pytest.mark.parametrize(("changed", "count"), [("0", 0), ("1", 1), ("half", 10), ("all", 20)])
+def test_what_is_written_holds_the_changes(changed: str, count: int) -> None:
+    """As many properties as the case says are others afterwards, and of the types as before."""
+    case = writes.rewrite(20, changed)
+    before = [
+        decoding.EntityMessage.FromString(raw)
+        for response in case.source.responses
+        for raw in decoding.entities_of(response)
+    ]
+    after = map(decoding.EntityMessage.FromString, writes.rewriting(case).tasks["stock"]())
+    for old, new, changes in zip(before, after, case.changes, strict=True):
+        assert old.key == new.key
+        assert set(old.properties) == set(new.properties)
+        others = {name for name in old.properties if old.properties[name] != new.properties[name]}
+        assert others == {name for name, _ in changes}
+        assert len(others) == count
+        for name in others:
+            kinds = {pb.properties[name].WhichOneof("value_type") for pb in (old, new)}
+            assert len(kinds) == 1
+
+
+def test_the_one_change_is_of_what_is_read() -> None:
+    """One read and one change are of the same property."""
+    case = writes.rewrite(20, "1")
+    (read,) = synthetic.names_read(synthetic.MIXES[writes.MIX], 20, "1")
+    assert {name for changes in case.changes for name, _ in changes} == {read}
+
+
+def test_fewer_large_entities_are_put() -> None:
+    """Of entities of up to 100 properties 500 are put, of larger ones fewer."""
+    assert len(writes.fresh(100).entities) == 500
+    assert len(writes.fresh(5).entities) == 500
+    assert len(writes.fresh(500).entities) == 100
+
+
+def test_documents_of_other_sizes() -> None:
+    """The usual document has all of its groups; a smaller one is its beginning."""
+    whole = decoding.make_document()
+    assert decoding.values_of(960) == decoding.DOCUMENT_VALUES
+    assert [len(group) for group in decoding.make_document(40).values()] == [32, 8]
+    assert decoding.make_document(40)["group_00"] == whole["group_00"]

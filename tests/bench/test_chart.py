@@ -86,8 +86,11 @@ def test_highest_quartile_is_inside() -> None:
             assert float(text.attrib["x"]) + CHARACTER * len(text.text or "") < width + CHARACTER
 
 
-def test_ratios_and_counts() -> None:
-    """Each row says for how many properties it is, and how many times as long stock takes."""
+def test_texts() -> None:
+    """Each row says for how many properties it is, and how many times as long stock takes.
+
+    The query of the headline has a scale of its own, if it was measured.
+    """
     made = make_results(ratio=8)
     texts = [text.text or "" for text in drawn(made).iter(f"{SVG}text")]
     for line in small(made):
@@ -95,24 +98,10 @@ def test_ratios_and_counts() -> None:
     assert texts.count("8.0x") == len(small(made)) + 1
     assert not any(f"{line.properties:,} properties" in texts for line in mixed(made)[-1:])
     assert mixed(made)[-1].properties > chart.MOST
-
-
-def test_headline() -> None:
-    """The query of the headline is drawn on a scale of its own, if it was measured."""
-    made = make_results()
     query = headline.query(made)
     assert query is not None
-    assert len(bars(drawn(made), "stock")) == len(bars(drawn(without_calls(made)), "stock")) + 1
-    texts = [text.text or "" for text in drawn(made).iter(f"{SVG}text")]
     assert f"stock {query.stock.median:.1f} ms" in texts
-
-
-def test_large_counts_alone_are_drawn() -> None:
-    """Where fewer than two counts are small, all are drawn."""
-    made = without_calls(make_results())
-    large = [line for line in mixed(made) if line.properties >= chart.MOST]
-    root = drawn(dataclasses.replace(made, conversion=large))
-    assert len(bars(root, "lazy")) == len(large) > 1
+    assert len(bars(drawn(made), "stock")) == len(bars(drawn(without_calls(made)), "stock")) + 1
 
 
 def test_svg_is_small_and_reproducible() -> None:
@@ -150,13 +139,6 @@ def test_dark_pages(is_dark: bool) -> None:
         assert contrast >= least, name
 
 
-def test_another_mix() -> None:
-    """Without mixed entities the chart is of another mix, and says of which."""
-    made = make_results()
-    strings = [line for line in made.conversion if line.mix == "strings"]
-    assert "strings types" in chart.svg(dataclasses.replace(made, conversion=strings))
-
-
 def test_labels_do_not_overlap() -> None:
     """Equal times have labels below each other."""
     root = drawn(make_results(ratio=1))
@@ -165,9 +147,17 @@ def test_labels_do_not_overlap() -> None:
     assert min(after - before for before, after in itertools.pairwise(rows)) >= 12
 
 
-def test_one_count_is_no_chart() -> None:
-    """A run of a single attribute count has no line to draw, and says so."""
-    made = make_results()
+def test_chosen_lines() -> None:
+    """Where fewer than two counts are small, all are drawn; a single one is no chart.
+
+    Without mixed entities the chart is of another mix, and says of which.
+    """
+    made = without_calls(make_results())
+    large = [line for line in mixed(made) if line.properties >= chart.MOST]
+    root = drawn(dataclasses.replace(made, conversion=large))
+    assert len(bars(root, "lazy")) == len(large) > 1
+    strings = [line for line in made.conversion if line.mix == "strings"]
+    assert "strings types" in chart.svg(dataclasses.replace(made, conversion=strings))
     single = [line for line in made.conversion if line.properties == 20]
     with pytest.raises(chart.NothingToPlot, match="two attribute counts"):
         chart.svg(dataclasses.replace(made, conversion=single))

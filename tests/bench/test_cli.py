@@ -4,16 +4,21 @@ import dataclasses
 import functools
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+import lazyentity
 from lazyentity.bench import cli, run
-from lazyentity.bench.harness import files, lines, results, sides, verify
+from lazyentity.bench.harness import lines, results, sides, verify
+from lazyentity.bench.harness.lines import Columns, ColumnsMemory, Packed
 from lazyentity.bench.harness.stats import Summary
+from lazyentity.bench.report import goals
+from lazyentity.bench.subjects import columnar, packed
 from tests.support import subprocesses
 from tests.support.benchmarks import bench
 
-from .made import make_results
+from .made import make_line, make_results
 
 _WITHOUT_FURTHER_EXTRAS = """
 import sys
@@ -80,6 +85,10 @@ def test_unwritable_files_are_found_before_measuring(option: str, tmp_path: Path
         ("--ndb", "--appengine"),
         ("--call", "ndb fetch"),
         ("--appengine", "--call", "ndb fetch"),
+        *(
+            ("--packed", *others)
+            for others in (("--columns",), ("--kind", "K"), ("--mixes", "mixed"))
+        ),
     ],
 )
 def test_options_that_do_not_go_together(arguments: tuple[str, ...], tmp_path: Path) -> None:
@@ -87,6 +96,7 @@ def test_options_that_do_not_go_together(arguments: tuple[str, ...], tmp_path: P
     outcome = bench(*arguments, "--output", tmp_path / "results.json")
     assert outcome.exit_code == 2
     assert "Usage:" in outcome.output
+    assert ("do not go with --packed" in outcome.output) == ("--packed" in arguments)
 
 
 def test_results_are_written_shown_and_drawn(
@@ -206,7 +216,7 @@ class TestOneCall:
         monkeypatch.setattr(sides, "require_unpatched", lambda: None)
         output = tmp_path / "results.json"
         before = results.Results.of([_line("ndb fetch", 3, 9), _line("other", 3, 9)], "full", None)
-        files.write(output, files.dump(before))
+        results.write(output, results.dump(before))
         return output
 
     def test_replaces_the_lines_of_the_call(self, output: Path) -> None:
@@ -239,7 +249,7 @@ class TestOneCall:
 
         monkeypatch.setitem(cli._SUBJECTS, "--adapters", ("adapters", steps, ()))
         before = [measure("orjson", "dumps", 9), measure("ujson", "dumps", 9)]
-        files.write(output, files.dump(results.Results.of(before, "full", None)))
+        results.write(output, results.dump(results.Results.of(before, "full", None)))
         outcome = bench("--adapters", "--call", "orjson", "--output", output)
         assert outcome.exit_code == 0, outcome.output
         assert results.load(output).adapter_costs == [
@@ -256,7 +266,7 @@ class TestOneCall:
         else:
             other = dataclasses.replace(before.environment, cpu="another")
             before = dataclasses.replace(before, environment=other)
-        files.write(output, files.dump(before))
+        results.write(output, results.dump(before))
         outcome = bench("--ndb", "--call", "ndb fetch", "--output", output)
         assert outcome.exit_code == 2
         assert "of another mode or environment; measure all" in outcome.output
@@ -274,3 +284,68 @@ def _line(call: str, entities: int, ratio: float) -> lines.EndToEnd:
         lazy=summary,
         ratio=summary,
     )
+
+
+def _parts() -> list[Any]:
+    compared = dict.fromkeys(("stock", "lazy", "ratio", "over_lazy"), 100)
+    ways = dict.fromkeys(("columns", "lists", "entities_alone"), 100)
+    sizes = {"values": 1, "embedded_bytes": 2, "packed_bytes": 3}
+    return [
+        *(
+            make_line(Packed, use=use, size=size, packed=100, **sizes, **compared)
+            for use in packed.USES
+            for size in packed.SIZES
+        ),
+        *(
+            make_line(
+                Columns, source=source, entities=200, properties=60, names=6, **ways, **compared
+            )
+            for source in columnar.SOURCES
+        ),
+        make_line(ColumnsMemory, entities=1_000_000, batch=10, few=100, all=100, ratio=1),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("option", "steps", "declared"),
+    [
+        ("--packed", run.packed_steps(run.QUICK), goals.PACKED_GOALS),
+        ("--columns", run.columns_steps(run.QUICK), goals.COLUMNS_GOALS),
+    ],
+)
+def test_subjects_of_their_own(
+    option: str,
+    steps: list[run.Step],
+    declared: tuple[goals.Goal, ...],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    """Each option runs its own steps, shows their tables and checks its goals."""
+    planned: list[str] = []
+
+    def made(chosen: list[run.Step], _: Any) -> Any:
+        planned.extend(section for section, _ in chosen)
+        return iter(_parts())
+
+    monkeypatch.setattr(run, "run", made)
+    outcome = bench("--quick", option, "--check", "--output", tmp_path / "results.json")
+    assert outcome.exit_code == 0, outcome.output
+    assert planned == [section for section, _ in steps]
+    for title in ("embedded entities and packed", "a DataFrame of 6 of 60", "column_batches()"):
+        assert title in outcome.output
+    # The headers of the last columns of two tables, which are wider than a terminal.
+    assert outcome.output.count("lazy / ") == 2
+    assert outcome.output.count("met  ") == sum(
+        goal.backend == lazyentity.backend for goal in declared
+    )
+
+
+def test_demo() -> None:
+    """The demonstration shows both codes, how much each decoded, and equal totals."""
+    child = subprocesses.run("-m", "lazyentity", "demo")
+    assert child.returncode == 0, child.stderr
+    assert child.stdout.count("query.fetch()") == 2
+    assert child.stdout.count("import lazyentity.auto") == 1
+    decoded = next(line for line in child.stdout.splitlines() if "properties decoded" in line)
+    assert " ".join(decoded.split()) == "properties decoded 30,000 of 30,000 300 of 30,000"
+    assert "equal" in child.stdout

@@ -6,10 +6,14 @@ from pathlib import Path
 import pytest
 
 from lazyentity.bench.harness import results, sides
+from lazyentity.bench.harness.lines import AdapterCost
 from lazyentity.bench.harness.outcomes import Outcome
+from lazyentity.bench.harness.stats import Summary
 from lazyentity.bench.measure import bulk, page_results, snapshots
 from lazyentity.bench.measure.page_results import PageResults
 from lazyentity.bench.report import goals
+from lazyentity.bench.subjects import adapter_costs
+from lazyentity.patches.adapters.libraries import LIBRARIES
 
 from .made import make_results
 
@@ -28,6 +32,7 @@ DECLARED = {
     "packed-pure": goals.PACKED_GOALS,
     "columns-native": goals.COLUMNS_GOALS,
     "columns-pure": goals.COLUMNS_GOALS,
+    "adapters": goals.adapter_goals(adapter_costs.USES),
 }
 """The goals of each file of committed results."""
 
@@ -52,8 +57,6 @@ DECLARED_OF_PAGES = {"bulk": _of_bulk_calls, "snapshot": _of_snapshots}
 """The same of those that only the documentation shows."""
 
 ELSEWHERE = {
-    # The adapted libraries need not be installed.
-    "adapters": "tests/bench/test_adapter_costs.py",
     # It needs Beam, whose environment is its own.
     "beam-connector": "tests/patches/beam/test_benchmark.py",
     # The client need not be installed.
@@ -181,3 +184,29 @@ def test_not_measured_is_not_met(backend: str) -> None:
 def test_a_bound_that_is_just_reached_is_met(at_least: bool, median: float, met: bool) -> None:
     """The bound itself is good enough, a little less is not."""
     assert Outcome("figure", median, 2.0, at_least).met is met
+
+
+def test_each_library_has_a_line() -> None:
+    measured = {library.partition(".")[0] for library, _ in adapter_costs.USES}
+    for library in LIBRARIES:
+        assert measured & {module.partition(".")[0] for module in library.modules} or (
+            library.distribution in measured
+        )
+
+
+def test_each_line_has_goals() -> None:
+    """The bound of a short call is of microseconds, and that of a longer one a ratio."""
+    declared = goals.adapter_goals(adapter_costs.USES)
+    assert len(declared) == 3 * len(adapter_costs.USES)
+    lines = [
+        AdapterCost(*use, *(Summary(ratio, ratio, ratio, 9) for ratio in (1, 0.1, 1, 1, 1)))
+        for use in adapter_costs.USES
+    ]
+    measured = dataclasses.replace(make_results(backend="native"), adapter_costs=lines)
+    assert all(outcome.met for outcome in goals.evaluate(measured, declared))
+    slow = [
+        dataclasses.replace(line, more=line.stock, none=Summary(1.04, 1, 2, 9)) for line in lines
+    ]
+    measured = dataclasses.replace(measured, adapter_costs=slow)
+    missed = [outcome for outcome in goals.evaluate(measured, declared) if not outcome.met]
+    assert len(missed) == len(lines)

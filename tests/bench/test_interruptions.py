@@ -125,3 +125,14 @@ def test_a_demonstration_that_is_interrupted(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(demo, "_run_both", interrupt)
     outcome = CliRunner().invoke(demo.main)
     assert (outcome.exit_code, outcome.output) == (130, "Error: interrupted\n")
+
+
+def test_switched_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It would show no difference."""
+    monkeypatch.setenv("LAZYENTITY_DISABLE", "1")
+    outcome = CliRunner().invoke(demo.main)
+    assert outcome.exit_code == 2
+    assert (
+        outcome.output
+        == "Error: LAZYENTITY_DISABLE is set, so there is nothing to show; unset it\n"
+    )

@@ -12,7 +12,7 @@ import pytest
 from google.cloud import datastore
 
 from lazyentity.bench import own_entities, run
-from lazyentity.bench.cases import reading, synthetic
+from lazyentity.bench.cases import decoding, synthetic
 from lazyentity.bench.harness import loopback, results
 from lazyentity.bench.server.process import LoopbackServer
 from lazyentity.bench.subjects import conversion
@@ -57,7 +57,7 @@ def test_named_properties() -> None:
     raw = own_entities.Source("Own", 25, synthetic.PROJECT).fetch().raw
     nothing, named, everything = own_entities.own_cases(raw, (), ("text_000", "address_000"))
     assert [nothing.read, named.read, everything.read] == ["0", "text_000, address_000", "all"]
-    assert isinstance(named.reader, reading.ByName)
+    assert isinstance(named.reader, decoding.ByName)
     assert {len(names) for names in named.reader.plan} == {1}
     conversion.check_outputs(named)
     with pytest.raises(own_entities.UnknownProperty, match=r"'txt_000'; did you mean 'text_000'\?"):

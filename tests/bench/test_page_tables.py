@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from lazyentity.bench.harness import files
-from lazyentity.bench.harness.files import ResultsError
+from lazyentity.bench.harness import results
+from lazyentity.bench.harness.results import ResultsError
 from lazyentity.bench.harness.stats import Summary
 from lazyentity.bench.measure import __main__ as command
 from lazyentity.bench.measure import bulk, page_results, page_tables, snapshots
@@ -83,7 +83,7 @@ MEASURED = PageResults.of(
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     path = tmp_path / "results.json"
-    files.write(path, files.dump(MEASURED))
+    results.write(path, results.dump(MEASURED))
     return path
 
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import gc
 import time
 import weakref
@@ -17,34 +18,29 @@ ROUNDS = 6
 FEW = Budget(seconds=0, min_rounds=ROUNDS, max_rounds=ROUNDS, sample_seconds=0)
 
 
-def test_every_task_is_timed_once_a_round() -> None:
-    """Sample i of every task was taken in the same round."""
-    timed = interleave({"stock": lambda: None, "lazy": lambda: None}, FEW)
+def test_order_alternates() -> None:
+    """No task is always the first of its round; each is called once more than it is timed.
+
+    Sample i of every task was taken in the same round.
+    """
+    calls: list[str] = []
+    tasks = {name: functools.partial(calls.append, name) for name in ("stock", "lazy")}
+    timed = interleave(tasks, FEW)
+    rounds = calls[-4 * ROUNDS :]
+    both = ["stock", "stock", "lazy", "lazy"]
+    assert rounds == (both + both[::-1]) * (ROUNDS // 2)
     assert {name: len(track.seconds) for name, track in timed.items()} == {
         "stock": ROUNDS,
         "lazy": ROUNDS,
     }
 
 
-def test_order_alternates() -> None:
-    """No task is always the first of its round; each is called once more than it is timed."""
-    calls: list[str] = []
-    interleave({"stock": lambda: calls.append("stock"), "lazy": lambda: calls.append("lazy")}, FEW)
-    rounds = calls[-4 * ROUNDS :]
-    both = ["stock", "stock", "lazy", "lazy"]
-    assert rounds == (both + both[::-1]) * (ROUNDS // 2)
-
-
 def test_rounds_stop_at_the_maximum() -> None:
-    """Time left over does not add rounds beyond the maximum."""
-    budget = Budget(seconds=60, min_rounds=1, max_rounds=3, sample_seconds=0)
-    assert len(interleave({"only": lambda: None}, budget)["only"].seconds) == 3
-
-
-def test_last_result_is_at_hand() -> None:
-    """The result of the last timed call can be verified."""
+    """Time left over adds no rounds beyond it; the result of the last call can be verified."""
     results = iter(range(1000))
-    track = interleave({"count": lambda: next(results)}, FEW)["count"]
+    budget = Budget(seconds=60, min_rounds=1, max_rounds=3, sample_seconds=0)
+    track = interleave({"count": lambda: next(results)}, budget)["count"]
+    assert len(track.seconds) == 3
     assert next(results) == track.last + 1
 
 
@@ -127,35 +123,19 @@ def test_collector_is_off_while_timing_and_put_back(enabled: bool, frozen: bool)
         (gc.enable if was_enabled else gc.disable)()
 
 
-def test_median_and_quartiles() -> None:
-    """A summary holds the median and the quartiles of the samples, in any order."""
+def test_summaries() -> None:
+    """They hold the median and the quartiles of samples in any order; one sample has no spread."""
     assert summarize([5, 1, 4, 2, 3]) == Summary(median=3, q1=2, q3=4, rounds=5)
-
-
-def test_one_sample_has_no_spread() -> None:
-    """A single measurement says that it is single."""
     assert summarize([7.5]) == Summary(median=7.5, q1=7.5, q3=7.5, rounds=1)
-
-
-def test_nothing_measured() -> None:
-    """No summary is made of nothing."""
     with pytest.raises(ValueError, match="no samples"):
         summarize([])
+    assert scaled([0.5, 2.0], 1e3) == [500.0, 2000.0]
 
 
 def test_ratio_is_taken_pair_by_pair() -> None:
-    """A machine that slows down for some rounds leaves the ratio alone."""
+    """A machine that slows down for some rounds leaves the ratio alone; pairs must be pairs."""
     lazy = [1.0, 1.0, 10.0, 10.0, 1.0]
     stock = [4 * seconds for seconds in lazy]
     assert paired_ratio(stock, lazy) == Summary(median=4, q1=4, q3=4, rounds=5)
-
-
-def test_pairs_must_be_pairs() -> None:
-    """Sides of different length are an error, not a shorter comparison."""
     with pytest.raises(ValueError, match="zip"):
         paired_ratio([1.0, 2.0], [1.0])
-
-
-def test_scaled() -> None:
-    """Samples change their unit, not their number."""
-    assert scaled([0.5, 2.0], 1e3) == [500.0, 2000.0]

@@ -1,14 +1,17 @@
 from __future__ import annotations
 
+import contextlib
 import datetime
 import math
 from typing import Any
 
 import pytest
-from google.cloud.datastore import Entity, Key
+from google.cloud.datastore import Entity, Key, helpers
 from proto.datetime_helpers import DatetimeWithNanoseconds
 
-from lazyentity.bench.cases import reading
+import lazyentity
+from lazyentity.bench import run
+from lazyentity.bench.cases import decoding
 from lazyentity.bench.harness import sides, verify
 
 
@@ -70,7 +73,7 @@ def test_subclass_of_entity_is_an_entity() -> None:
 
 def test_only_what_is_read_is_compared() -> None:
     """Comparing the objects of a timed round decodes no property that the round did not read."""
-    reader = reading.ByName(plan=(("a",),))
+    reader = decoding.ByName(plan=(("a",),))
     verify.check_read(reader, [entity(a=1, b=1)], [entity(a=1, b=2)])
     with pytest.raises(verify.OutputMismatch, match="'a'"):
         verify.check_read(reader, [entity(a=1)], [entity(a=2)])
@@ -107,3 +110,28 @@ def test_messages_that_differ_are_found(lazy: list[bytes], where: str) -> None:
     """A difference from the message that stock makes fails the measurement, and is named."""
     with pytest.raises(verify.OutputMismatch, match=where):
         verify.check_messages([serialized(a=1, b=2)], lazy)
+
+
+def test_a_patched_process_is_refused() -> None:
+    """With lazyentity active there is no stock side to compare with."""
+    lazyentity.patch()
+    try:
+        with pytest.raises(sides.PatchedProcess, match="datastore"):
+            list(run.run([("decode", lambda: pytest.fail("measured"))], lambda _: None))
+    finally:
+        lazyentity.unpatch()
+
+
+def test_the_patch_of_a_side(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It does not depend on the environment, and ends with an error.
+
+    A lazy side that LAZYENTITY_DISABLE made a stock one would be timed against itself.
+    """
+    monkeypatch.setenv("LAZYENTITY_DISABLE", "1")
+    original = helpers.entity_from_protobuf
+    with contextlib.suppress(RuntimeError), sides.patched():
+        assert lazyentity.patched() == ("datastore",)
+        assert helpers.entity_from_protobuf is not original
+        raise RuntimeError
+    assert helpers.entity_from_protobuf is original
+    assert not lazyentity.patched()
