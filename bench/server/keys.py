@@ -150,18 +150,10 @@ class IndexedValue(NamedTuple):
     """The Value message, serialised."""
 
 
-def _timestamp(value: Message) -> tuple[int, int]:
-    return value.timestamp_value.seconds, value.timestamp_value.nanos
-
-
 def _double(value: Message) -> tuple[bool, float]:
     number = value.double_value
     # NaN compares with nothing; Datastore sorts it before all other doubles.
     return (False, 0.0) if math.isnan(number) else (True, number)
-
-
-def _geo_point(value: Message) -> tuple[float, float]:
-    return value.geo_point_value.latitude, value.geo_point_value.longitude
 
 
 def _key(value: Message) -> EntityKey:
@@ -176,12 +168,15 @@ def _key(value: Message) -> EntityKey:
 _TYPES: dict[str, Callable[[Message], Any]] = {
     "null_value": lambda value: 0,
     "integer_value": lambda value: value.integer_value,
-    "timestamp_value": _timestamp,
+    "timestamp_value": lambda value: (value.timestamp_value.seconds, value.timestamp_value.nanos),
     "boolean_value": lambda value: value.boolean_value,
     "blob_value": lambda value: value.blob_value,
     "string_value": lambda value: value.string_value,
     "double_value": _double,
-    "geo_point_value": _geo_point,
+    "geo_point_value": lambda value: (
+        value.geo_point_value.latitude,
+        value.geo_point_value.longitude,
+    ),
     "key_value": _key,
 }
 _RANKS = {name: rank for rank, name in enumerate(_TYPES)}

@@ -25,7 +25,7 @@ from .schema import (
     refuse,
     timestamp,
 )
-from .store import Reader, Store, Transaction, Transactions
+from .store import Reader, Store, Transaction
 
 MAX_AGGREGATIONS = 5
 _INT64 = range(-(2**63), 2**63)
@@ -231,13 +231,11 @@ class Reads:
     def __init__(
         self,
         store: Store,
-        transactions: Transactions,
         *,
         batch_size: int | None,
         lookup_limit: int | None,
     ) -> None:
         self._store = store
-        self._transactions = transactions
         self._batch_size = batch_size
         self._lookup_limit = lookup_limit
 
@@ -318,10 +316,10 @@ class Reads:
         refuse(options, "read_time")
         chosen = options.WhichOneof("consistency_type")
         if chosen == "new_transaction":
-            begun = self._transactions.begin(options.new_transaction, scope)
+            begun = self._store.begin(options.new_transaction, scope)
             return begun, begun.id
         if chosen == "transaction":
-            return self._transactions.get(options.transaction, scope), b""
+            return self._store.transaction(options.transaction, scope), b""
         # Every read here is strongly consistent, which is also a valid eventual one.
         return self._store, b""
 

@@ -15,7 +15,7 @@ from .errors import DatastoreError, invalid_argument
 from .keys import Scope
 from .reads import Reads
 from .schema import REQUESTS, Message, present
-from .store import Store, Transactions
+from .store import Store
 from .writes import Writes
 
 MAX_BYTES = 64 * 1024 * 1024
@@ -99,9 +99,8 @@ class DatastoreService:
                 raise ValueError(f"{name} must be at least 1, not {limit}")
         self._store = Store()
         self._cache = ResponseCache()
-        transactions = Transactions(self._store)
-        reads = Reads(self._store, transactions, batch_size=batch_size, lookup_limit=lookup_limit)
-        writes = Writes(self._store, transactions, trusting=trusting)
+        reads = Reads(self._store, batch_size=batch_size, lookup_limit=lookup_limit)
+        writes = Writes(self._store, trusting=trusting)
         self._handlers: dict[str, Callable[[Message, Scope], bytes]] = {
             "Lookup": reads.lookup,
             "RunQuery": reads.run_query,

@@ -13,8 +13,7 @@ from __future__ import annotations
 import secrets
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any, NamedTuple, Protocol
@@ -124,14 +123,10 @@ class Store:
 
     def __init__(self) -> None:
         self.lock = threading.RLock()
-        self._version = 1
-        self._kinds: dict[Partition, dict[str, dict[Path, Record]]] = {}
-        self._snapshots: set[Snapshot] = set()
-
-    @property
-    def version(self) -> int:
+        self.version = 1
         """Version of the last commit; grows with each."""
-        return self._version
+        self._kinds: dict[Partition, dict[str, dict[Path, Record]]] = {}
+        self._open: dict[bytes, Transaction] = {}
 
     def get(self, key: EntityKey) -> Record | None:
         """The record of ``key``, None when there is no such entity."""
@@ -149,29 +144,45 @@ class Store:
             scanned = kinds.values() if kind is None else [kinds.get(kind, {})]
             return [record for records in scanned for record in records.values()]
 
-    def snapshot(self) -> Snapshot:
-        """The present state, kept readable until it is given to :meth:`release`."""
+    def begin(self, options: Message, scope: Scope) -> Transaction:
+        """Open a transaction as a TransactionOptions message asks; those that expired are ended."""
+        refuse(options.read_only, "read_time")
+        # A previous transaction is a hint for a server that locks: nothing to do here.
+        read_only = options.WhichOneof("mode") == "read_only"
         with self.lock:
-            snapshot = Snapshot(self)
-            self._snapshots.add(snapshot)
-            return snapshot
+            begun = Transaction(self, scope, read_only=read_only)
+            alive = {old.id: old for old in self._open.values() if not old.has_expired}
+            self._open = {**alive, begun.id: begun}
+        return begun
 
-    def release(self, snapshot: Snapshot) -> None:
-        """Drop the records that ``snapshot`` needs; it must not be read from afterwards."""
+    def transaction(self, identifier: bytes, scope: Scope) -> Transaction:
+        """The open transaction of that id; INVALID_ARGUMENT when there is none in ``scope``."""
+        transaction = self._open.get(identifier)
+        if transaction is None or transaction.scope != scope or transaction.has_expired:
+            raise invalid_argument("the transaction is unknown, has ended or has expired")
+        return transaction
+
+    def end(self, identifier: bytes, scope: Scope) -> Transaction:
+        """Close a transaction, which must not read after the next commit.
+
+        Raises INVALID_ARGUMENT as :meth:`transaction` does.
+        """
         with self.lock:
-            self._snapshots.discard(snapshot)
+            transaction = self.transaction(identifier, scope)
+            del self._open[identifier]
+        return transaction
 
     def commit(self, writes: Mapping[EntityKey, PendingWrite | None]) -> Commit:
         """Apply all of ``writes`` as one version; None deletes."""
         with self.lock:
-            self._version += 1
+            self.version += 1
             now = time.time_ns()
-            commit = Commit(self._version, now, {})
+            commit = Commit(self.version, now, {})
             for key, write in writes.items():
                 records = self._kinds.setdefault(key.partition, {}).setdefault(key.kind, {})
                 existing = records.get(key.path)
-                for snapshot in self._snapshots:
-                    snapshot.keep(key, existing)
+                for transaction in self._open.values():
+                    transaction.keep(key, existing)
                 if write is None:
                     records.pop(key.path, None)
                 else:
@@ -197,16 +208,32 @@ class Commit(NamedTuple):
     records: dict[EntityKey, Record]
 
 
-class Snapshot:
-    """The state of a store at the moment of :meth:`Store.snapshot`.
+LIFETIME_SECONDS = 270.0
+"""Datastore's own limit. Without one, a client that never ends its transactions would have the
+store keep every version from then on."""
 
-    It holds only the records overwritten since: commits hand it the records that they replace.
+
+class Transaction:
+    """An open transaction: a :class:`Reader` of the state in which it began.
+
+    It holds only the records overwritten since, which commits hand it, and notes what it reads.
     """
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, scope: Scope, *, read_only: bool) -> None:
+        self.id = secrets.token_bytes(16)
+        self.scope = scope
+        self.read_only = read_only
         self.version = store.version
+        self._deadline = time.monotonic() + LIFETIME_SECONDS
         self._store = store
         self._before: dict[EntityKey, Record | None] = {}
+        self._keys: set[EntityKey] = set()
+        self._queries: list[Callable[[Record], bool]] = []
+
+    @property
+    def has_expired(self) -> bool:
+        """Whether its lifetime is over."""
+        return self._deadline < time.monotonic()
 
     def keep(self, key: EntityKey, record: Record | None) -> None:
         """Remember the entity of ``key``, unless an earlier commit has already changed it."""
@@ -214,12 +241,13 @@ class Snapshot:
 
     def read(self, keys: Sequence[EntityKey]) -> list[Record | None]:
         """See :class:`Reader`."""
+        self._keys.update(keys)
         with self._store.lock:
             before = self._before
             return [before[key] if key in before else self._store.get(key) for key in keys]
 
     def scan(self, partition: Partition, kind: str | None) -> list[Record]:
-        """See :class:`Reader`."""
+        """See :class:`Reader`; tell :meth:`depend_on` which of the records mattered."""
         with self._store.lock:
             before = self._before
             unchanged = [
@@ -232,110 +260,22 @@ class Snapshot:
             ]
             return unchanged + replaced
 
-    def changed(self) -> Iterable[tuple[EntityKey, Record | None, Record | None]]:
-        """Each key committed to since, with its record then and its record now."""
-        with self._store.lock:
-            return [(key, then, self._store.get(key)) for key, then in self._before.items()]
-
-
-LIFETIME_SECONDS = 270.0
-"""Datastore's own limit. Without one, a client that never ends its transactions would have the
-store keep every version from then on."""
-
-_NOT_OPEN = "the transaction is unknown, has ended or has expired"
-
-
-class Transaction:
-    """An open transaction: a :class:`~.store.Reader` that records its reads."""
-
-    def __init__(self, snapshot: Snapshot, scope: Scope, *, read_only: bool) -> None:
-        self.id = secrets.token_bytes(16)
-        self.snapshot = snapshot
-        self.scope = scope
-        self.read_only = read_only
-        self.deadline = time.monotonic() + LIFETIME_SECONDS
-        self._keys: set[EntityKey] = set()
-        self._queries: list[Callable[[Record], bool]] = []
-
-    @property
-    def version(self) -> int:
-        """See :class:`~.store.Reader`."""
-        return self.snapshot.version
-
-    def read(self, keys: Sequence[EntityKey]) -> list[Record | None]:
-        """See :class:`~.store.Reader`."""
-        self._keys.update(keys)
-        return self.snapshot.read(keys)
-
-    def scan(self, partition: Partition, kind: str | None) -> list[Record]:
-        """See :class:`~.store.Reader`; tell :meth:`depend_on` which of the records mattered."""
-        return self.snapshot.scan(partition, kind)
-
     def depend_on(self, matches: Callable[[Record], bool]) -> None:
         """Note a query: from now on a change to a record that it matches is a conflict."""
         self._queries.append(matches)
 
     def check(self) -> None:
         """Raise ABORTED when something that this transaction has read was changed since."""
-        for key, then, now in self.snapshot.changed():
-            seen = key in self._keys or any(
-                record is not None and matches(record)
-                for matches in self._queries
-                for record in (then, now)
-            )
-            if seen:
-                raise DatastoreError(
-                    grpc.StatusCode.ABORTED,
-                    f"{key} was changed by another commit since this transaction began; try again",
+        with self._store.lock:
+            for key, then in self._before.items():
+                seen = key in self._keys or any(
+                    record is not None and matches(record)
+                    for matches in self._queries
+                    for record in (then, self._store.get(key))
                 )
-
-
-class Transactions:
-    """The open transactions of a store, by id. Every method may be called from any thread."""
-
-    def __init__(self, store: Store) -> None:
-        self._store = store
-        self._lock = threading.Lock()
-        self._open: dict[bytes, Transaction] = {}
-
-    def begin(self, options: Message, scope: Scope) -> Transaction:
-        """Open a transaction as a TransactionOptions message asks."""
-        refuse(options.read_only, "read_time")
-        # A previous transaction is a hint for a server that locks: nothing to do here.
-        read_only = options.WhichOneof("mode") == "read_only"
-        transaction = Transaction(self._store.snapshot(), scope, read_only=read_only)
-        with self._lock:
-            expired = [old for old in self._open.values() if old.deadline < time.monotonic()]
-            for old in expired:
-                del self._open[old.id]
-            self._open[transaction.id] = transaction
-        for old in expired:
-            self._store.release(old.snapshot)
-        return transaction
-
-    def get(self, identifier: bytes, scope: Scope) -> Transaction:
-        """The open transaction of that id; INVALID_ARGUMENT when there is none in ``scope``."""
-        with self._lock:
-            transaction = self._open.get(identifier)
-        if (
-            transaction is None
-            or transaction.scope != scope
-            or transaction.deadline < time.monotonic()
-        ):
-            raise invalid_argument(_NOT_OPEN)
-        return transaction
-
-    @contextmanager
-    def end(self, identifier: bytes, scope: Scope) -> Iterator[Transaction]:
-        """Close a transaction; its snapshot can be read until the ``with`` block is left.
-
-        Raises INVALID_ARGUMENT as :meth:`get` does.
-        """
-        transaction = self.get(identifier, scope)
-        with self._lock:
-            if self._open.pop(identifier, None) is None:
-                raise invalid_argument(_NOT_OPEN)
-        try:
-            yield transaction
-        finally:
-            self._store.release(transaction.snapshot)
+                if seen:
+                    raise DatastoreError(
+                        grpc.StatusCode.ABORTED,
+                        f"{key} was changed by another commit since this transaction began; "
+                        "try again",
+                    )

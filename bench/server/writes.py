@@ -9,7 +9,6 @@ import functools
 import itertools
 import threading
 from collections.abc import Iterable, Iterator
-from contextlib import ExitStack
 from typing import NamedTuple
 
 import grpc
@@ -27,7 +26,7 @@ from .keys import (
     resolve_wire,
 )
 from .schema import METHODS, Entity, Message, MutationResult, enum_name, refuse, timestamp
-from .store import Commit, PendingWrite, Store, Transactions
+from .store import Commit, PendingWrite, Store
 
 MAX_ENTITY_BYTES = 1024 * 1024 - 4
 """Datastore's limit for one entity. Any such entity fits into one response."""
@@ -168,21 +167,20 @@ def _mutation_results(staged: Iterable[Staged], commit: Commit) -> Iterator[byte
 class Writes:
     """The RPCs that change something. Each takes its request, answers with serialised bytes."""
 
-    def __init__(self, store: Store, transactions: Transactions, *, trusting: bool) -> None:
+    def __init__(self, store: Store, *, trusting: bool) -> None:
         self._store = store
         self._trusting = trusting
-        self._transactions = transactions
         self._ids = IdAllocator(store)
 
     def begin_transaction(self, message: Message, scope: Scope) -> bytes:
         """Open a transaction."""
-        begun = self._transactions.begin(message.transaction_options, scope)
+        begun = self._store.begin(message.transaction_options, scope)
         return _serialise("BeginTransaction", transaction=begun.id)
 
     def rollback(self, message: Message, scope: Scope) -> bytes:
         """Close a transaction, whose writes never arrived."""
-        with self._transactions.end(message.transaction, scope):
-            return _serialise("Rollback")
+        self._store.end(message.transaction, scope)
+        return _serialise("Rollback")
 
     def commit(self, message: Message, scope: Scope) -> bytes:
         """Apply all mutations, or none."""
@@ -194,12 +192,10 @@ class Writes:
             raise invalid_argument("a non-transactional commit must not name a transaction")
         if mode not in ("TRANSACTIONAL", "NON_TRANSACTIONAL"):
             raise invalid_argument("a commit must be transactional or non-transactional")
-        with self._store.lock, ExitStack() as ended:
+        with self._store.lock:
             read_only = False
             if selector == "transaction":
-                transaction = ended.enter_context(
-                    self._transactions.end(message.transaction, scope)
-                )
+                transaction = self._store.end(message.transaction, scope)
                 if message.mutations:
                     # A transaction that only read can count as one before all others.
                     transaction.check()

@@ -178,15 +178,17 @@ def test_transactions_belong_to_a_project(
 
 def test_transactions_expire(monkeypatch: pytest.MonkeyPatch) -> None:
     """A transaction that its client never ended is unknown once its lifetime is over."""
-    open_transactions = store.Transactions(store.Store())
+    made = store.Store()
     scope = Scope("p", "")
     options = datastore_types.TransactionOptions.pb()()
-    alive = open_transactions.begin(options, scope)
+    alive = made.begin(options, scope)
     monkeypatch.setattr(store, "LIFETIME_SECONDS", -1.0)
-    expired = open_transactions.begin(options, scope)
-    assert open_transactions.get(alive.id, scope) is alive
+    expired = made.begin(options, scope)
+    assert made.transaction(alive.id, scope) is alive
     with pytest.raises(DatastoreError, match="has expired"):
-        open_transactions.get(expired.id, scope)
+        made.transaction(expired.id, scope)
+    made.begin(options, scope)
+    assert len(made._open) == 2
 
 
 def test_past_states_are_not_kept(client: datastore.Client) -> None:
