@@ -214,12 +214,7 @@ def _reader(read: str, names: Sequence[tuple[str, ...]]) -> decoding.Reader:
 def spread(read: str, names: tuple[str, ...]) -> tuple[str, ...]:
     """The ``names`` that ``read`` (one of `synthetic.READS` by name) takes, evenly spread."""
     whole = len(names)
-    counts = {
-        "all": whole,
-        synthetic.EAGER: whole,
-        synthetic.MATERIALIZED: whole,
-        "half": whole // 2,
-    }
-    wanted = counts.get(read)
-    count = min(whole, int(read) if wanted is None else wanted)
+    if read in synthetic.WHOLE:
+        return names
+    count = whole // 2 if read == "half" else min(whole, int(read))
     return tuple(names[whole * turn // count] for turn in range(count))

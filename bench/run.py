@@ -164,7 +164,8 @@ def ndb_steps(plan: Plan) -> list[Step]:
     """The measurements of google-cloud-ndb."""
     from lazyentity.bench.subjects import end_to_end_models, models
 
-    made = models.select(models.COUNTS, models.READS).values()
+    cases = itertools.product(models.CLASSES, models.COUNTS, models.READS)
+    made = [functools.partial(models.case, *case) for case in cases]
     usual = [(ENTITIES, properties) for properties in models.COUNTS]
     calls = [
         (name, *size, read)

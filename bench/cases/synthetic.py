@@ -34,27 +34,16 @@ _EPOCH = datetime.datetime(2020, 1, 1, tzinfo=datetime.timezone.utc)
 Make = Callable[[int], Any]
 
 
-def _text(number: int) -> str:
-    return f"value {number}"
-
-
-def _amount(number: int) -> float:
-    return number * 1.25
-
-
-def _active(number: int) -> bool:
-    return number % 2 == 0
-
-
 def _created(number: int) -> datetime.datetime:
     return _EPOCH + datetime.timedelta(seconds=number, microseconds=number * 7 % 1_000_000)
 
 
+_TEXT: tuple[str, Make] = ("text", lambda number: f"value {number}")
 _MIXED: tuple[tuple[str, Make], ...] = (
-    ("text", _text),
+    _TEXT,
     ("count", lambda number: number * 1000),
-    ("amount", _amount),
-    ("active", _active),
+    ("amount", lambda number: number * 1.25),
+    ("active", lambda number: number % 2 == 0),
     ("created", _created),
     ("digest", lambda number: b"blob%d" % number),
 )
@@ -72,7 +61,7 @@ _NESTED: tuple[tuple[str, Make], ...] = (
     ("address", lambda number: _embedded(_MIXED, 5, number)),
     ("scores", lambda number: [number + step for step in range(8)]),
     ("lines", lambda number: [_embedded(_MIXED, 4, number + step) for step in range(3)]),
-    ("text", _text),
+    _TEXT,
 )
 
 
@@ -112,7 +101,7 @@ class Mix:
 MIXES = {
     mix.name: mix
     for mix in (
-        Mix("strings", (("text", _text),), (0, 0, 0, 0)),
+        Mix("strings", (_TEXT,), (0, 0, 0, 0)),
         Mix("mixed", _MIXED, (0, 1, 2, 3)),
         Mix("nested", _NESTED, (0, 1, 2, 3), deep=True),
     )

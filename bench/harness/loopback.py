@@ -42,15 +42,10 @@ class Served:
 
 
 @contextlib.contextmanager
-def serving(
-    entities: Sequence[datastore.Entity], clients: int = 1, batch_size: int | None = None
-) -> Iterator[Served]:
-    """Start a server, store entities, and connect stock clients.
-
-    ``batch_size`` is the most entities in a response; None leaves it to the server.
-    """
+def serving(entities: Sequence[datastore.Entity], clients: int = 1) -> Iterator[Served]:
+    """Start a server, store entities, and connect stock clients."""
     with contextlib.ExitStack() as stack:
-        server = stack.enter_context(LoopbackServer(batch_size=batch_size))
+        server = stack.enter_context(LoopbackServer())
         made = tuple(stack.enter_context(client(server.grpc_port)) for _ in range(clients))
         yield Served(server, store(made[0], entities), made)
 

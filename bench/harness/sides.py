@@ -39,10 +39,6 @@ class Side:
         return [self.from_protobuf(entity_pb._pb) for entity_pb in found]
 
 
-def _deserialize_eager(response: bytes) -> Any:
-    return responses.LookupResponse.deserialize(response, STOCK_READER)
-
-
 def _convert(entity_pb: Any) -> Entity:
     # One call around it, as in a wrapped client and in the patched helper.
     entity: Entity = read_message(entity_pb, LAZY_READER)
@@ -51,15 +47,11 @@ def _convert(entity_pb: Any) -> Entity:
 
 STOCK = Side(datastore_types.LookupResponse.deserialize, helpers.entity_from_protobuf)
 LAZY = Side(responses.LookupResponse.deserialize, _convert)
-EAGER = Side(_deserialize_eager, _convert)
+EAGER = Side(lambda raw: responses.LookupResponse.deserialize(raw, STOCK_READER), _convert)
 """The lazy side of an eager client: stock entities again."""
-
-
-def _materialize(entity_pb: Any) -> Entity:
-    return lazyentity.materialize(_convert(entity_pb))
-
-
-MATERIALIZED = Side(responses.LookupResponse.deserialize, _materialize)
+MATERIALIZED = Side(
+    responses.LookupResponse.deserialize, lambda pb: lazyentity.materialize(_convert(pb))
+)
 """The lazy side, with stock entities made of the lazy ones."""
 
 

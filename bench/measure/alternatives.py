@@ -8,13 +8,14 @@ installed.
 from __future__ import annotations
 
 import base64
-import contextlib
 import datetime
+import functools
 import importlib
 import json
 import pickle
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import unittest.mock
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -26,7 +27,7 @@ import lazyentity
 from lazyentity.bench.cases import decoding, synthetic
 from lazyentity.bench.harness import loopback, sides, verify
 from lazyentity.bench.harness.stats import paired_ratio, scaled, summarize
-from lazyentity.bench.harness.timing import Budget, Context, Task, interleave
+from lazyentity.bench.harness.timing import MILLISECONDS, Budget, Context, Task, interleave
 from lazyentity.bench.measure.command import Benchmark, Run
 from lazyentity.bench.measure.page_results import Alternative, Alternatives
 
@@ -46,8 +47,6 @@ DATASTORE, AIO = "google-cloud-datastore", "gcloud-aio-datastore"
 BSON, SPANNER = "pymongo", "google-cloud-spanner"
 """The libraries."""
 
-_MILLISECONDS = 1e3
-
 
 def _raw(entity_pb: Any) -> Any:
     """The message inside of what the client hands to its conversion: proto-plus is slow."""
@@ -66,17 +65,11 @@ class MessageProxy:
 
 def _converting(conversion: Callable[[Any], Any]) -> Context:
     """The client converts every entity of a response by ``conversion`` while inside."""
+    return lambda: unittest.mock.patch.object(helpers, "entity_from_protobuf", conversion)
 
-    @contextlib.contextmanager
-    def replaced() -> Iterator[None]:
-        original = helpers.entity_from_protobuf
-        helpers.entity_from_protobuf = conversion
-        try:
-            yield
-        finally:
-            helpers.entity_from_protobuf = original
 
-    return replaced
+def _reading(entities: Callable[[], Iterable[Any]], names: Sequence[str]) -> Task:
+    return lambda: [[entity[name] for name in names] for entity in entities()]
 
 
 def _of_datastore(
@@ -90,9 +83,6 @@ def _of_datastore(
         for name in [name for name in properties if name not in names]:
             del properties[name]
         return stock_conversion(entity_pb)
-
-    def reading(entities: Callable[[], Any]) -> Task:
-        return lambda: [[entity[name] for name in names] for entity in entities()]
 
     def projected() -> Any:
         query = client.query(kind=synthetic.KIND)
@@ -109,14 +99,15 @@ def _of_datastore(
         return client.query(kind=synthetic.KIND).fetch()
 
     pickled = {entity.key: pickle.dumps(entity, pickle.HIGHEST_PROTOCOL) for entity in fetched()}
-    tasks = {
-        STOCK: reading(fetched),
-        PROJECTION: reading(projected),
-        CACHE: reading(keys_only),
-        DELETING: reading(fetched),
-        PROXIES: reading(fetched),
-        LAZY: reading(lambda: lazy.query(kind=synthetic.KIND).fetch()),
+    entities = {
+        STOCK: fetched,
+        PROJECTION: projected,
+        CACHE: keys_only,
+        DELETING: fetched,
+        PROXIES: fetched,
+        LAZY: lambda: lazy.query(kind=synthetic.KIND).fetch(),
     }
+    tasks = {way: _reading(read, names) for way, read in entities.items()}
     return tasks, {DELETING: _converting(without_others), PROXIES: _converting(MessageProxy)}
 
 
@@ -133,7 +124,7 @@ def _timed(
         Alternative(
             library,
             way,
-            summarize(scaled(track.seconds, _MILLISECONDS)),
+            summarize(scaled(track.seconds, MILLISECONDS)),
             None if way == last else paired_ratio(track.seconds, timed[last].seconds),
         )
         for way, track in timed.items()
@@ -192,7 +183,7 @@ def of_aio(entities: int, properties: int, budget: Budget) -> list[Alternative]:
         CUSTOM_VALUE: reading(Unconverted, data, lambda held: Value.from_repr(held).value),
         LAZY: reading(Entity, mark_response(json.loads(body)), same),
     }
-    return _timed(AIO, tasks, {LAZY: rest.patched}, budget)
+    return _timed(AIO, tasks, {LAZY: rest.CONTEXTS["lazy"]}, budget)
 
 
 def of_bson(entities: int, properties: int, budget: Budget) -> list[Alternative]:
@@ -206,13 +197,12 @@ def of_bson(entities: int, properties: int, budget: Budget) -> list[Alternative]
     names = synthetic.names_read(MIX, properties, READ)
     encoded = [bson.encode(dict(MIX.entity(properties, number))) for number in range(entities)]
 
-    def reading(decode: Callable[[bytes], Any]) -> Task:
-        def read() -> list[list[Any]]:
-            return [[document[name] for name in names] for document in map(decode, encoded)]
-
-        return read
-
-    return _timed(BSON, {STOCK: reading(bson.decode), RAW_BSON: reading(raw_document)}, {}, budget)
+    ways = {STOCK: bson.decode, RAW_BSON: raw_document}
+    tasks = {
+        way: _reading(functools.partial(map, decode, encoded), names)
+        for way, decode in ways.items()
+    }
+    return _timed(BSON, tasks, {}, budget)
 
 
 def of_spanner(entities: int, properties: int, budget: Budget) -> list[Alternative]:
@@ -226,10 +216,10 @@ def of_spanner(entities: int, properties: int, budget: Budget) -> list[Alternati
     messages = (synthetic.entity_pb(MIX, properties, number) for number in range(entities))
     (response,) = decoding.lookup_responses(messages, entities)
 
-    def reading(side: sides.Side) -> Task:
-        return lambda: [[entity[name] for name in names] for entity in side.entities(response)]
-
-    of_entities = {STOCK: reading(sides.STOCK), LAZY: reading(sides.LAZY)}
+    of_entities = {
+        way: _reading(functools.partial(side.entities, response), names)
+        for way, side in ((STOCK, sides.STOCK), (LAZY, sides.LAZY))
+    }
     of_rows = {
         ROWS: reading_rows(raw, names, is_lazy=False),
         LAZY_ROWS: reading_rows(raw, names, is_lazy=True),
@@ -264,14 +254,10 @@ Read = Callable[[], list[list[Any]]]
 """Reads some columns of all rows."""
 
 
-def _timestamp(value: datetime.datetime) -> str:
-    return f"{value:%Y-%m-%dT%H:%M:%S.%f}Z"
-
-
 _ENCODINGS: dict[type, tuple[str, str, Callable[[Any], Any]]] = {
     bool: ("BOOL", "bool_value", bool),
     bytes: ("BYTES", "string_value", lambda value: base64.b64encode(value).decode()),
-    datetime.datetime: ("TIMESTAMP", "string_value", _timestamp),
+    datetime.datetime: ("TIMESTAMP", "string_value", "{:%Y-%m-%dT%H:%M:%S.%f}Z".format),
     float: ("FLOAT64", "number_value", float),
     int: ("INT64", "string_value", str),
     str: ("STRING", "string_value", str),

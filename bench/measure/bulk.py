@@ -93,9 +93,7 @@ def loaded(latency: float, keys: int) -> Iterator[tuple[_Client, list[datastore.
         yield client, [entity.key for entity in entities]
 
 
-def measure(
-    client: _Client, keys: Sequence[datastore.Key], latency: float, ways: Sequence[str] = WAYS
-) -> list[Keys]:
+def measure(client: _Client, keys: Sequence[datastore.Key], latency: float) -> list[Keys]:
     """Time reading all of the keys in each way, with a stock and with a lazy client."""
     sides = {"stock": client, "lazy": lazyentity.wrap(client, eager=False)}
     requests: dict[tuple[str, str], int] = {}
@@ -104,7 +102,7 @@ def measure(
     takes_minutes = len(keys) > _MOST_ONE_BY_ONE
     names = {
         f"{way} {side}": (way, side)
-        for way in ways
+        for way in WAYS
         for side in sides
         if not (takes_minutes and way == ONE_BY_ONE and side == "lazy")
     }

@@ -41,12 +41,6 @@ class Case:
     over: str = "stock"
 
 
-def _of_models(call: str) -> contextlib.AbstractContextManager[Comparison]:
-    from lazyentity.bench.subjects import end_to_end_models
-
-    return end_to_end_models.loaded(call, 300, 10, "1")
-
-
 @contextlib.contextmanager
 def over_stub(entities: int, properties: int) -> Iterator[Comparison]:
     """Load a query and, beside the lazy client, gRPC's stub that takes and returns its bytes."""
@@ -110,7 +104,12 @@ def _put(properties: int, goal: float) -> Case:
 
 
 def _models(call: str, goal: float) -> Case:
-    return Case(call, "300 x 10", functools.partial(_of_models, call), goal)
+    def load() -> contextlib.AbstractContextManager[Comparison]:
+        from lazyentity.bench.subjects import end_to_end_models
+
+        return end_to_end_models.loaded(call, 300, 10, "1")
+
+    return Case(call, "300 x 10", load, goal)
 
 
 def _document(records: int, goal: float) -> Case:
@@ -128,12 +127,7 @@ CASES = (
     Case("query", "300 x 100", functools.partial(over_stub, 300, 100), 1.1, 1.6, over="stub"),
     _put(20, 14),
     _put(100, 20),
-    Case(
-        end_to_end.WRITE,
-        "300 x 100",
-        functools.partial(end_to_end.loaded_write, 300, 100),
-        22,
-    ),
+    _read(end_to_end.WRITE, 300, 100, 22),
     _models("ndb get_multi", 8),
     _models("ndb fetch", 12),
     *(

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import os
 import time
 import unittest.mock
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from operator import methodcaller
 from typing import Any
 
 import grpc
@@ -120,10 +122,6 @@ def _count(call: str) -> int:
     return counts.get(call, QUERIED)
 
 
-def _read_all(snapshot: Any) -> Any:
-    return snapshot.to_dict()
-
-
 _READS: dict[str, Callable[[Any], Any]] = {
     ONE_FIELD: lambda snapshot: snapshot.get("text_000"),
     STREAM: lambda _: None,
@@ -187,50 +185,38 @@ def _client(kind: Any = firestore.Client) -> Any:
 @contextlib.contextmanager
 def _loaded(call: str, collection_id: str, port: int) -> Iterator[Tasks]:
     """Connect a client, if the call needs one; gives the tasks."""
-    read = _READS.get(call, _read_all)
-    if call == CONVERSION:
-        yield _conversion(collection_id)
-        return
-    if call == PREPARATION:
-        yield _preparation(collection_id)
-        return
-    if call == ASYNCIO:
-        with _asyncio_reading(collection_id, port) as tasks:
-            yield tasks
-        return
-    client = _client()
-    collection = client.collection(collection_id)
-    with grpc.insecure_channel(f"127.0.0.1:{port}") as channel:
-        if call == SET:
-            yield _setting(client, collection_id, channel)
-            client._firestore_api_internal.transport.close()
-            return
-        if call in (GET_ALL, GET):
-            paths = [documents.path(collection_id, number) for number in range(_count(call))]
-            references = [client.document(path) for path in paths]
-
-            def get_all() -> list[Any]:
-                return [read(snapshot) for snapshot in client.get_all(references)]
-
-            def get() -> list[Any]:
-                return [read(reference.get()) for reference in references]
-
-            request: Any = types.BatchGetDocumentsRequest(
-                documents=[f"{documents.DOCUMENTS}/{path}" for path in paths]
-            )
-            method, task = "BatchGetDocuments", get_all if call == GET_ALL else get
+    with contextlib.ExitStack() as stack:
+        if call in (CONVERSION, PREPARATION):
+            yield (_conversion if call == CONVERSION else _preparation)(collection_id)
+        elif call == ASYNCIO:
+            yield stack.enter_context(_asyncio_reading(collection_id, port))
         else:
-            query = collection.limit(QUERIED)
+            client = _client()
+            stack.callback(lambda: client._firestore_api_internal.transport.close())
+            channel = stack.enter_context(grpc.insecure_channel(f"127.0.0.1:{port}"))
+            if call == SET:
+                yield _setting(client, collection_id, channel)
+            else:
+                yield _reading(call, client, collection_id, channel)
 
-            def stream() -> list[Any]:
-                return [read(snapshot) for snapshot in query.stream()]
 
-            method, task = "RunQuery", stream
-            request = types.RunQueryRequest(structured_query=query._to_protobuf())
-        stub: Any = channel.unary_stream(f"/{documents.SERVICE}/{method}")
-        raw_request = type(request).serialize(request)
-        yield _both(task, lambda: len(list(stub(raw_request))))
-    client._firestore_api_internal.transport.close()
+def _reading(call: str, client: Any, collection_id: str, channel: grpc.Channel) -> Tasks:
+    """The functions that query documents, or look them up."""
+    read = _READS.get(call, methodcaller("to_dict"))
+    paths = [documents.path(collection_id, number) for number in range(_count(call))]
+    references = [client.document(path) for path in paths]
+    query = client.collection(collection_id).limit(QUERIED)
+    method, request = "RunQuery", types.RunQueryRequest(structured_query=query._to_protobuf())
+    received: Callable[[], Iterable[Any]] = query.stream
+    if call in (GET_ALL, GET):
+        names = [f"{documents.DOCUMENTS}/{path}" for path in paths]
+        method, request = "BatchGetDocuments", types.BatchGetDocumentsRequest(documents=names)
+        received = functools.partial(client.get_all, references)
+    if call == GET:
+        received = functools.partial(map, methodcaller("get"), references)
+    stub: Any = channel.unary_stream(f"/{documents.SERVICE}/{method}")
+    raw_request = type(request).serialize(request)
+    return _both(lambda: [*map(read, received())], lambda: len(list(stub(raw_request))))
 
 
 def _setting(client: Any, collection_id: str, channel: grpc.Channel) -> Tasks:
@@ -249,7 +235,6 @@ def _setting(client: Any, collection_id: str, channel: grpc.Channel) -> Tasks:
 
 @contextlib.contextmanager
 def _asyncio_reading(collection_id: str, port: int) -> Iterator[Tasks]:
-    loop = asyncio.new_event_loop()
     client = _client(firestore.AsyncClient)
     query = client.collection(collection_id).limit(QUERIED)
     request = types.RunQueryRequest.serialize(
@@ -265,16 +250,13 @@ def _asyncio_reading(collection_id: str, port: int) -> Iterator[Tasks]:
     async def receive() -> int:
         return len([raw async for raw in stub(request)])
 
-    async def close() -> None:
-        await client._firestore_api_internal.transport.close()
-        await channel.close()
-
-    run = loop.run_until_complete
-    channel = run(connect())
-    stub = channel.unary_stream(f"/{documents.SERVICE}/RunQuery")
-    yield _both(lambda: run(read()), lambda: run(receive()))
-    run(close())
-    loop.close()
+    with asyncio.Runner() as runner:
+        run = runner.get_loop().run_until_complete
+        channel = run(connect())
+        stub = channel.unary_stream(f"/{documents.SERVICE}/RunQuery")
+        yield _both(lambda: run(read()), lambda: run(receive()))
+        run(client._firestore_api_internal.transport.close())
+        run(channel.close())
 
 
 def measure(call: str, mix: str, fields: int, port: int, budget: Budget) -> DocumentCase:

@@ -171,30 +171,30 @@ def _alternatives(made: Alternatives) -> Iterator[Table]:
     size = f"{made.entities} entities of {made.properties} properties"
     labels = Label("library", "library"), Label("way", "way")
     cpu = Figure("CPU time", "cpu", "ms", digits=2)
-    yield Table(
-        f"alternatives, {size}, ms",
-        f"CPU time of the process that reads {size}, {made.read} read of each. The lines of "
-        "google-cloud-datastore are a whole query over gRPC, those of gcloud-aio-datastore the "
-        "conversion of parsed JSON:",
-        made.lines,
-        labels,
-        (cpu, Figure("way / lazy", "ratio")),
-    )
-    yield Table(
-        "documents of pymongo, ms",
-        "The same properties in documents of pymongo, from BSON:",
-        made.documents,
-        labels,
-        (cpu, Figure("way / raw document", "ratio")),
-    )
-    yield Table(
-        "rows of Spanner, ms",
-        "The same properties as columns of Spanner's rows, from the bytes of a result set. The "
-        "lines of google-cloud-datastore are the same properties from the bytes of a response:",
-        made.rows,
-        labels,
-        (cpu, Figure("way / lazyentity", "ratio")),
-    )
+    for title, introduction, lines, ratio in (
+        (
+            f"alternatives, {size}, ms",
+            f"CPU time of the process that reads {size}, {made.read} read of each. The lines of "
+            "google-cloud-datastore are a whole query over gRPC, those of gcloud-aio-datastore the "
+            "conversion of parsed JSON:",
+            made.lines,
+            "way / lazy",
+        ),
+        (
+            "documents of pymongo, ms",
+            "The same properties in documents of pymongo, from BSON:",
+            made.documents,
+            "way / raw document",
+        ),
+        (
+            "rows of Spanner, ms",
+            "The same properties as columns of Spanner's rows, from the bytes of a result set. The "
+            "lines of google-cloud-datastore are the same properties from the bytes of a response:",
+            made.rows,
+            "way / lazyentity",
+        ),
+    ):
+        yield Table(title, introduction, lines, labels, (cpu, Figure(ratio, "ratio")))
 
 
 def _goal(line: WholeCall) -> str:

@@ -12,8 +12,8 @@ from typing import Any
 from gcloud.aio import datastore
 
 from lazyentity.bench.cases import synthetic
-from lazyentity.bench.harness import loopback, verify
-from lazyentity.bench.harness.timing import Comparison, Context
+from lazyentity.bench.harness import loopback, sides, verify
+from lazyentity.bench.harness.timing import Comparison
 from lazyentity.patches.gcloud_aio.seams import CLIENT
 
 ENTITIES, PROPERTIES = 300, 100
@@ -23,17 +23,8 @@ QUERY, READ = "a query", "1"
 _TIMEOUT = 60
 
 
-@contextlib.contextmanager
-def patched() -> Iterator[None]:
-    """Patch the client while inside."""
-    CLIENT.patch.apply()
-    try:
-        yield
-    finally:
-        CLIENT.patch.revert()
-
-
-_CONTEXTS: dict[str, Context] = {"stock": contextlib.nullcontext, "lazy": patched}
+CONTEXTS = sides.contexts(CLIENT.patch)
+"""The contexts in which the sides run."""
 
 
 @contextlib.contextmanager
@@ -85,4 +76,4 @@ def loaded(entities: int, properties: int) -> Iterator[Comparison]:
             found = [one.entity.properties for one in query().result_batch.entity_results]
             return [[values[name] for name in names] for values in found]
 
-        yield Comparison(dict.fromkeys(_CONTEXTS, read), check, _CONTEXTS)
+        yield Comparison(dict.fromkeys(CONTEXTS, read), check, CONTEXTS)

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from lazyentity.bench.cases.decoding import DOCUMENT
-from lazyentity.bench.harness.environment import Environment
 from lazyentity.bench.harness.lines import APPENGINE_CALLS, UNITS, Conversion, Put
-from lazyentity.bench.harness.results import Results
+from lazyentity.bench.harness.results import Environment, Results
 from lazyentity.bench.harness.stats import Summary
 from lazyentity.bench.report import goals
 from lazyentity.bench.report.table import Figure, Label, Pivot, Table, count, medians

@@ -252,6 +252,5 @@ def measure(case: AppCase, budget: Budget) -> Conversion:
     with comparison(case) as compared:
         timed = compared.timed(budget, time.process_time)
     made = case.canned
-    return conversion.line(
-        timed, case.call.name, made.properties, case.read, made.entities, made.wire_bytes
-    )
+    shape = {"properties": made.properties, "read": case.read, "wire_bytes": made.wire_bytes}
+    return conversion.line(timed, made.entities, mix=case.call.name, **shape)

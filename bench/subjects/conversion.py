@@ -108,24 +108,20 @@ def measure(case: Case, budget: Budget, clock: Clock | None = None) -> Conversio
     ``clock`` is that of `interleave`.
     """
     check_outputs(case)
-    return result(comparison(case).timed(budget, clock), case.mix, case)
+    return line_of(comparison(case).timed(budget, clock), case.mix, case)
 
 
-def result(timed: Mapping[str, Timed], mix: str, case: Case) -> Conversion:
-    """The line of the timed tasks stock, lazy and upb_parse of ``case``, under the name ``mix``."""
-    return line(timed, mix, case.properties, case.read, case.entities, case.wire_bytes)
+def line(timed: Mapping[str, Timed], entities: int, **case: Any) -> Conversion:
+    """The line of the timed tasks stock, lazy and upb_parse of so many entities."""
+    ratios = {"ratio": SIDES, "over_upb_parse": ("lazy", "upb_parse")}
+    compared: dict[str, Any] = figures(timed, MICROSECONDS / entities, **ratios)
+    return Conversion(entities=entities, **case, **compared)
 
 
-def line(
-    timed: Mapping[str, Timed], mix: str, properties: int, read: str, entities: int, size: int
-) -> Conversion:
-    """The line of the timed tasks stock, lazy and upb_parse; ``size`` is that of an entity."""
-    compared = figures(
-        timed, MICROSECONDS / entities, ratio=SIDES, over_upb_parse=("lazy", "upb_parse")
-    )
-    return Conversion(
-        mix=mix, properties=properties, read=read, entities=entities, wire_bytes=size, **compared
-    )
+def line_of(timed: Mapping[str, Timed], mix: str, case: Case) -> Conversion:
+    """The line of ``case``, under the name ``mix``."""
+    shape = {"properties": case.properties, "read": case.read, "wire_bytes": case.wire_bytes}
+    return line(timed, case.entities, mix=mix, **shape)
 
 
 def json_task(case: Case, raw: bytes) -> Task:

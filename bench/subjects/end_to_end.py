@@ -123,10 +123,6 @@ def _query(client: datastore.Client, keys: list[Any]) -> Any:
     return client.query(kind=synthetic.KIND).fetch(limit=len(keys))
 
 
-def _get_multi(client: datastore.Client, keys: list[Any]) -> Any:
-    return client.get_multi(keys)
-
-
 def _get(client: datastore.Client, keys: list[Any]) -> Any:
     found = (client.get(key) for key in keys)
     # The floor finds nothing.
@@ -143,7 +139,7 @@ def _count_found(raw: bytes) -> int:
 
 CALLS = {
     "query": Call(_query, _count_batch),
-    "get_multi": Call(_get_multi, _count_found),
+    "get_multi": Call(lambda client, keys: client.get_multi(keys), _count_found),
     "get": Call(_get, _count_found, one_by_one=True),
     EAGER_QUERY: Call(_query, _count_batch, eager=True),
 }

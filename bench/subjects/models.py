@@ -103,16 +103,6 @@ def case(kind_of_class: str, properties: int, read: str) -> ModelCase:
     return ModelCase(kind_of_class, decoding.case(MIX, properties, read), names)
 
 
-def select(counts: Sequence[int], reads: Sequence[str]) -> dict[str, Callable[[], ModelCase]]:
-    """Makers of the cases of both kinds of classes, by a name for each."""
-    return {
-        f"{kind_of_class}-{count}-{read}": functools.partial(case, kind_of_class, count, read)
-        for kind_of_class in CLASSES
-        for count in counts
-        for read in reads
-    }
-
-
 def _read_task(deserialize: Callable[[bytes], Any], case: ModelCase) -> Task:
     responses, names = case.source.responses, case.names
 
@@ -163,4 +153,4 @@ def check_models(stock: Sequence[Any], lazy: Sequence[Any]) -> None:
 
 def measure(case: ModelCase, budget: Budget) -> Conversion:
     """Time ``case``."""
-    return conversion.result(comparison(case).timed(budget), case.kind_of_class, case.source)
+    return conversion.line_of(comparison(case).timed(budget), case.kind_of_class, case.source)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from google.cloud import datastore
@@ -23,7 +22,7 @@ SIZES = {"10 KB": 19, "500 KB": 960, "900 KB": 1728}
 
 USES = ("write", "read", "put", "get")
 
-_EMBEDDED = ("stock", "lazy")
+_SIDES = ("stock", "lazy", "packed")
 _CONTEXTS: dict[str, Context] = {"lazy": sides.patched}
 
 
@@ -46,51 +45,42 @@ def _opened(entity: datastore.Entity, side: str) -> Any:
     return entity[NAME] if side == "stock" else lazyentity.to_dict(entity, NAME)[NAME]
 
 
-@dataclass(frozen=True)
-class _Tasks:
-    """The tasks of one use, and the check of their results."""
-
-    tasks: dict[str, Task]
-    check: Callable[[str, Any], None]
-
-
-def _conversion(value: Any, use: str) -> _Tasks:
-    def write(side: str) -> Task:
-        return lambda: sides.to_bytes(_stored(value, side))
-
-    def read(side: str) -> Task:
-        raw = sides.to_bytes(_stored(value, side))
-        (response,) = decoding.lookup_responses([decoding.EntityMessage.FromString(raw)], 1)
-        decode = (sides.LAZY if side == "lazy" else sides.STOCK).entities
-        return lambda: _opened(decode(response)[0], side)
-
-    def check(side: str, result: Any) -> None:
-        if use == "write":
-            result = _opened(lazyentity.LazyEntity.from_bytes(result), _reading(side))
-        _check(value, result, side)
-
-    make = write if use == "write" else read
-    return _Tasks({side: make(side) for side in (*_EMBEDDED, "packed")}, check)
-
-
-def _reading(side: str) -> str:
-    return "lazy" if side == "stock" else side
-
-
 def _check(expected: Any, found: Any, side: str) -> None:
     # Embedded entities are equal to dicts of the same values.
     if not found == expected:
         raise verify.OutputMismatch(f"the document of {side} is not the one that was stored")
 
 
+def _reading(side: str) -> str:
+    return "lazy" if side == "stock" else side
+
+
+def _write(value: Any, side: str) -> Task:
+    return lambda: sides.to_bytes(_stored(value, side))
+
+
+def _read(value: Any, side: str) -> Task:
+    raw = sides.to_bytes(_stored(value, side))
+    (response,) = decoding.lookup_responses([decoding.EntityMessage.FromString(raw)], 1)
+    decode = (sides.LAZY if side == "lazy" else sides.STOCK).entities
+    return lambda: _opened(decode(response)[0], side)
+
+
 @contextlib.contextmanager
-def _end_to_end(value: Any, use: str) -> Iterator[_Tasks]:
+def _tasks(value: Any, use: str) -> Iterator[tuple[dict[str, Task], Callable[[str, Any], Any]]]:
+    """Give the tasks of a use, and the function that makes the document of a side's result."""
+    if use == "write":
+        make = lazyentity.LazyEntity.from_bytes
+        tasks = {side: _write(value, side) for side in _SIDES}
+        yield tasks, lambda side, raw: _opened(make(raw), _reading(side))
+        return
+    if use == "read":
+        yield {side: _read(value, side) for side in _SIDES}, lambda _, document: document
+        return
     with contextlib.ExitStack() as stack:
         port = stack.enter_context(LoopbackServer()).grpc_port
-        clients = {
-            side: stack.enter_context(loopback.client(port)) for side in (*_EMBEDDED, "packed")
-        }
-        reader = stack.enter_context(loopback.client(port))
+        clients = {side: stack.enter_context(loopback.client(port)) for side in _SIDES}
+        reader = lazyentity.wrap(stack.enter_context(loopback.client(port)))
         for side, client in clients.items():
             client.put(_stored(value, side))
 
@@ -101,14 +91,13 @@ def _end_to_end(value: Any, use: str) -> Iterator[_Tasks]:
             key = _entity(None, side).key
             return lambda: _opened(clients[side].get(key), side)
 
-        def check(side: str, result: Any) -> None:
-            if use == "put":
-                found = lazyentity.wrap(reader).get(_entity(None, side).key)
-                result = _opened(found, _reading(side))
-            _check(value, result, side)
+        def stored(side: str, _: Any) -> Any:
+            return _opened(reader.get(_entity(None, side).key), _reading(side))
 
-        make = put if use == "put" else get
-        yield _Tasks({side: make(side) for side in clients}, check)
+        if use == "put":
+            yield {side: put(side) for side in _SIDES}, stored
+        else:
+            yield {side: get(side) for side in _SIDES}, lambda _, document: document
 
 
 def measure(use: str, size: str, budget: Budget) -> Packed:
@@ -119,15 +108,10 @@ def measure(use: str, size: str, budget: Budget) -> Packed:
     """
     records = SIZES[size]
     value = decoding.make_document(records)
-    with contextlib.ExitStack() as stack:
-        of_use = (
-            stack.enter_context(_end_to_end(value, use))
-            if use in ("put", "get")
-            else _conversion(value, use)
-        )
-        timed = interleave(of_use.tasks, budget, _CONTEXTS)
+    with _tasks(value, use) as (tasks, document_of):
+        timed = interleave(tasks, budget, _CONTEXTS)
         for side, track in timed.items():
-            of_use.check(side, track.last)
+            _check(value, document_of(side, track.last), side)
     return Packed(
         use=use,
         size=size,

@@ -8,7 +8,7 @@ from typing import Any
 
 from lazyentity.bench import run
 from lazyentity.bench.cases import decoding, synthetic
-from lazyentity.bench.harness import environment, lines, results
+from lazyentity.bench.harness import lines, results
 from lazyentity.bench.harness.results import Results
 from lazyentity.bench.harness.stats import Summary
 from lazyentity.bench.subjects import adapted, conversion, end_to_end, memory, writes
@@ -95,7 +95,7 @@ def make_results(ratio: float = 10.0, backend: str = "pure", growth: float = 1.0
         schema=results.SCHEMA,
         date="2024-05-06T07:08:09+00:00",
         mode="quick",
-        environment=environment.describe(backend),
+        environment=results.describe(backend),
         conversion=[_conversion(case, ratio) for case in _quick_cases()],
         memory=[
             make_line(lines.Memory, properties=count, **entity, **held)

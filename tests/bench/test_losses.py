@@ -7,10 +7,9 @@ from docutils.core import publish_doctree
 from docutils.nodes import entry, row, table
 
 from lazyentity.bench.harness.results import Results
-from lazyentity.bench.measure import cached, losses, page_results, page_tables
+from lazyentity.bench.measure import losses, page_results, page_tables
 from lazyentity.bench.report import headline
 from lazyentity.bench.report.tables import tables
-from tests.support.benchmarks import ONCE
 from tools import tables as generated
 
 from .made import make_results
@@ -107,10 +106,14 @@ def test_losses_come_first() -> None:
     assert any(case == "100 properties, all read by name" for _, case, _ in rows)
 
 
-def test_few_losses_have_no_rest() -> None:
-    made = dataclasses.replace(make_results(ratio=9), adapted=[], memory=[], new_names=[])
-    assert losses.rest(alone(made)) == "There are no others."
-    assert "more are" not in losses.render(alone(made))
+def test_no_losses() -> None:
+    """Files without a comparison below the limit are in a sentence instead of a table."""
+    few = dataclasses.replace(make_results(ratio=9), adapted=[], memory=[], new_names=[])
+    assert losses.rest(alone(few)) == "There are no others."
+    assert "more are" not in losses.render(alone(few))
+    tree = publish_doctree(losses.render(alone(dataclasses.replace(few, access=None))))
+    assert not list(tree.findall(table))
+    assert f"below 1.5 in: {'; '.join(losses.TITLES.values())}." in " ".join(tree.astext().split())
 
 
 def test_costs_are_inverted() -> None:
@@ -118,15 +121,6 @@ def test_costs_are_inverted() -> None:
     (access,) = (each for each in losses.gains(make_results()) if each.case == 'entity["name"]')
     assert access.gain.median == pytest.approx(1 / 1.5)
     assert access.gain.q1 < access.gain.median < access.gain.q3
-
-
-def test_no_losses() -> None:
-    """Files without a comparison below the limit are in a sentence instead of a table."""
-    made = dataclasses.replace(make_results(ratio=9), access=None, adapted=[], memory=[])
-    made = dataclasses.replace(made, new_names=[])
-    tree = publish_doctree(losses.render(alone(made)))
-    assert not list(tree.findall(table))
-    assert f"below 1.5 in: {'; '.join(losses.TITLES.values())}." in " ".join(tree.astext().split())
 
 
 def test_headline() -> None:
@@ -137,11 +131,3 @@ def test_headline() -> None:
     assert expected in " ".join(headline.render(made).split())
     with pytest.raises(headline.NothingMeasured):
         headline.render(dataclasses.replace(made, end_to_end=[]))
-
-
-@pytest.mark.parametrize("step", [cached.FETCH, cached.STORE])
-def test_cache(step: str) -> None:
-    """Both ways of a cache are timed, on entities that are the same."""
-    line = cached.measure(step, 6, ONCE)
-    assert line.step == step
-    assert min(line.pickle.median, line.raw.median, line.ratio.median) > 0

@@ -123,24 +123,23 @@ def test_nobody_listens(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None
     assert output.startswith(f"Error: cannot read kind 'Own' from {host}: ")
 
 
-def test_nobody_answers(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """A host that accepts connections and says nothing is given up, with one clear error."""
+@pytest.mark.parametrize(
+    ("limit", "seconds", "said"),
+    [("RPC_SECONDS", 0.5, ""), ("DEADLINE_SECONDS", 0.2, "no answer within 0.2 s")],
+)
+def test_nobody_answers(
+    limit: str, seconds: float, said: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """A host that accepts connections and says nothing is given up, with one clear error.
+
+    A client that hangs before the first RPC is given up too.
+    """
     with socket.create_server(("127.0.0.1", 0)) as silent:
         host = f"127.0.0.1:{silent.getsockname()[1]}"
-        monkeypatch.setattr(own_entities, "RPC_SECONDS", 0.5)
+        monkeypatch.setattr(own_entities, limit, seconds)
         output = own_command(monkeypatch, host, tmp_path / "own.json")
     assert output.startswith(f"Error: cannot read kind 'Own' from {host}: ")
-
-
-def test_even_the_search_for_credentials_has_an_end(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    """A client that hangs before the first RPC is given up too."""
-    with socket.create_server(("127.0.0.1", 0)) as silent:
-        monkeypatch.setattr(own_entities, "DEADLINE_SECONDS", 0.2)
-        host = f"127.0.0.1:{silent.getsockname()[1]}"
-        output = own_command(monkeypatch, host, tmp_path / "own.json")
-    assert "no answer within 0.2 s" in output
+    assert said in output
 
 
 @pytest.mark.usefixtures("emulator")

@@ -4,6 +4,7 @@ import dataclasses
 import io
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 from docutils.core import publish_doctree
@@ -36,6 +37,14 @@ def both_markers(section: str) -> str:
 
 
 PAGE = f"Title\n=====\n\n{both_markers(SECTION)}\nMiddle.\n\n{both_markers(OTHER)}\nEnd.\n"
+
+
+WITHOUT_WRITES = {
+    "conversion": [line for line in make_results().conversion if line.mix != decoding.DOCUMENT],
+    "read_modify_write": [],
+    "puts": [],
+    "document_floor": None,
+}
 
 
 def test_a_section_is_put_between_its_markers() -> None:
@@ -80,37 +89,33 @@ def test_a_run_of_something_else() -> None:
         render(Results.of([]))
 
 
-def test_section_is_valid_and_says_its_bias_first() -> None:
-    """The section is reStructuredText without warnings, opens with the bias, and has the tables."""
-    section = render(make_results())
+@pytest.mark.parametrize(
+    ("left_out", "compact", "opening", "count"),
+    [
+        # Three mixes, the document, its floor, read-modify-write, put, end to end, memory, new
+        # names, scaling in two directions, to_dict, adapters, access, import.
+        ({}, False, "One machine, synthetic entities", 16),
+        # Without the document, its floor, read-modify-write and put.
+        (WITHOUT_WRITES, False, "One machine, synthetic entities", 12),
+        # Without two mixes, scaling and import.
+        ({}, True, "Measured on 2024-05-06: ", 11),
+    ],
+    ids=["whole", "without-writes", "compact"],
+)
+def test_section(left_out: dict[str, Any], compact: bool, opening: str, count: int) -> None:
+    """It is reStructuredText without warnings, with a table of each measurement.
+
+    A whole section opens with the bias, a compact one with where it was measured.
+    """
+    section = render(dataclasses.replace(make_results(), **left_out), compact=compact)
     tree = publish_doctree(section, settings_overrides={"report_level": 1, "halt_level": 1})
-    first = tree.next_node()
-    assert first is not None
-    assert first.astext().startswith("One machine, synthetic entities")
-    # Three mixes, the document, its floor, read-modify-write, put, end to end, memory, new names,
-    # scaling in two directions, to_dict, adapters, access, import.
-    assert len(list(tree.findall(table))) == 16
+    assert tree.astext().startswith(opening)
+    assert len(list(tree.findall(table))) == count
     # A figure that there is not must not look like the begin of a list.
     assert all(isinstance(part, paragraph) for cell in tree.findall(entry) for part in cell)
-
-
-def test_results_without_writes() -> None:
-    """Results of a run that measured no writes and no document have no section of them."""
-    made = make_results()
-    reads = dataclasses.replace(
-        made,
-        conversion=[line for line in made.conversion if line.mix != decoding.DOCUMENT],
-        read_modify_write=[],
-        puts=[],
-        document_floor=None,
-    )
-    section = render(reads)
-    tree = publish_doctree(section, settings_overrides={"report_level": 1, "halt_level": 1})
-    # Three mixes, end to end, memory, new names, scaling twice, to_dict, adapters, access,
-    # import.
-    assert len(list(tree.findall(table))) == 12
-    assert "written" not in section
-    assert "put," not in section.replace("get_multi, put_multi", "")
+    if left_out:
+        assert "written" not in section
+        assert "put," not in section.replace("get_multi, put_multi", "")
 
 
 def test_what_was_not_measured_of_the_writes() -> None:
@@ -119,16 +124,6 @@ def test_what_was_not_measured_of_the_writes() -> None:
     only = [line for line in made.read_modify_write if line.changed == "1"]
     some = render(dataclasses.replace(made, read_modify_write=only))
     assert some.count("not measured") == render(made).count("not measured") + 3
-
-
-def test_compact_section() -> None:
-    """A compact section is valid, says where it was measured, and has its terminal."""
-    section = render(make_results(), compact=True)
-    tree = publish_doctree(section, settings_overrides={"report_level": 1, "halt_level": 1})
-    assert tree.astext().startswith("Measured on 2024-05-06: ")
-    # Mixed, the document, its floor, read-modify-write, put, end to end, memory, new names,
-    # to_dict, adapters, access.
-    assert len(list(tree.findall(table))) == 11
 
 
 @pytest.mark.parametrize("compact", [False, True])

@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from lazyentity.bench.harness import environment, results
+from lazyentity.bench.harness import results
 from lazyentity.bench.harness.results import SCHEMA, ResultsError
 from lazyentity.patches.clients import CLIENTS
 
@@ -108,7 +108,7 @@ def test_an_imported_client_is_named(name: str, monkeypatch: pytest.MonkeyPatch)
         monkeypatch.delitem(sys.modules, other.waits_for_import, raising=False)
     monkeypatch.setitem(sys.modules, client.waits_for_import, types.ModuleType("imported"))
     monkeypatch.setattr(metadata, "version", "version of {}".format)
-    versions = environment.describe("pure").versions
+    versions = results.describe("pure").versions
     known = {each.distribution for each in CLIENTS.values()}
     required = CLIENTS["datastore"].distribution
     assert known & versions.keys() == {required, client.distribution}
