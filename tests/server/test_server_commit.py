@@ -94,29 +94,23 @@ def test_a_lookup_tells_versions_and_times(client: datastore.Client, put: Put) -
 
 
 def test_deferred_keys_are_asked_for_again(
-    small_client: datastore.Client, make_client: MakeClient
+    small_client: datastore.Client, client: datastore.Client
 ) -> None:
-    """A lookup of more keys than the server answers at a time gives the rest as deferred."""
-    keys = [small_client.key("K", number) for number in range(1, 6)]
-    small_client.put_multi([datastore.Entity(key) for key in keys])
-    deferred: list[datastore.Key] = []
-    found = small_client.get_multi(keys, deferred=deferred)
-    assert [entity.key.id for entity in found] == [1, 2]
-    assert [key.id for key in deferred] == [3, 4, 5]
-    assert [entity.key.id for entity in small_client.get_multi(keys)] == [1, 2, 3, 4, 5]
+    """A lookup of more keys than the server answers at a time gives the rest as deferred.
 
-
-def test_lookups_stay_below_the_receive_limit(client: datastore.Client) -> None:
-    """Entities of more than 4 MiB together are answered in several responses."""
-    keys = [client.key("Big", number) for number in range(1, 8)]
-    for key in keys:
-        entity = datastore.Entity(key, exclude_from_indexes=["blob"])
-        entity["blob"] = bytes(1_000_000)
-        client.put(entity)
-    deferred: list[datastore.Key] = []
-    assert [entity.key.id for entity in client.get_multi(keys, deferred=deferred)] == [1, 2, 3, 4]
-    assert [key.id for key in deferred] == [5, 6, 7]
-    assert [len(entity["blob"]) for entity in client.get_multi(keys)] == [1_000_000] * 7
+    Entities of more than 4 MiB together are answered in several responses.
+    """
+    for asking, count, size, answered in ((small_client, 5, 1, 2), (client, 7, 1_000_000, 4)):
+        keys = [asking.key("K", number) for number in range(1, count + 1)]
+        for key in keys:
+            entity = datastore.Entity(key, exclude_from_indexes=["blob"])
+            entity["blob"] = bytes(size)
+            asking.put(entity)
+        deferred: list[datastore.Key] = []
+        found = asking.get_multi(keys, deferred=deferred)
+        assert [entity.key for entity in found] == keys[:answered]
+        assert deferred == keys[answered:]
+        assert [len(entity["blob"]) for entity in asking.get_multi(keys)] == [size] * count
 
 
 def test_incomplete_keys_are_completed(client: datastore.Client) -> None:

@@ -126,18 +126,11 @@ def test_paging_with_cursors(client: datastore.Client, options: dict[str, object
 
 
 def test_a_cursor_outlives_its_entity(client: datastore.Client) -> None:
-    """A cursor marks a place in the order, so deleting the entity there loses nothing."""
+    """A cursor marks a place in the order, so deleting the entity there loses nothing.
+
+    Every result carries the cursor behind it, which starts or ends another query.
+    """
     _fill(client, 6)
-    iterator = client.query(kind="K", order=["-a"]).fetch(limit=3)
-    assert _ids(iterator) == [6, 5, 4]
-    client.delete(client.key("K", 4))
-    resumed = client.query(kind="K", order=["-a"]).fetch(start_cursor=iterator.next_page_token)
-    assert _ids(resumed) == [3, 2, 1]
-
-
-def test_a_cursor_follows_each_result(client: datastore.Client) -> None:
-    """Every result carries the cursor behind it, which starts or ends another query."""
-    _fill(client, 5)
     batch = _run(client, {"kind": [{"name": "K"}]}).batch
     second, fourth = batch.entity_results[1].cursor, batch.entity_results[3].cursor
     between = _run(
@@ -146,6 +139,11 @@ def test_a_cursor_follows_each_result(client: datastore.Client) -> None:
     assert [result.entity.key.path[0].id for result in between.entity_results] == [3, 4]
     assert between.more_results == More.MORE_RESULTS_AFTER_CURSOR
     assert between.end_cursor == fourth
+    descending = client.query(kind="K", order=["-a"])
+    iterator = descending.fetch(limit=3)
+    assert _ids(iterator) == [6, 5, 4]
+    client.delete(client.key("K", 4))
+    assert _ids(descending.fetch(start_cursor=iterator.next_page_token)) == [3, 2, 1]
 
 
 @pytest.mark.parametrize("cursor", [b"\xff", b"nonsense", b"\x0a\x02\x10\x01"])
@@ -249,8 +247,11 @@ def test_projected_arrays_are_spread(client: datastore.Client, put: Put) -> None
     assert found(distinct_on=["a"], order=["a", "-b"]) == [(1, "y"), (2, "y")]
 
 
-def test_explain(client: datastore.Client) -> None:
-    """Explained without analysis a query is not run; with it, statistics come with the results."""
+def test_explain(client: datastore.Client, small_client: datastore.Client) -> None:
+    """Explained without analysis a query is not run; with it, statistics come with the results.
+
+    Only the last of several batches carries the metrics.
+    """
     _fill(client, 5)
     planned = client.query(kind="K", order=["-a"], explain_options=ExplainOptions()).fetch()
     assert list(planned) == []
@@ -261,10 +262,6 @@ def test_explain(client: datastore.Client) -> None:
     stats = analysed.explain_metrics.execution_stats
     assert (stats.results_returned, stats.read_operations) == (3, 3)
     assert stats.debug_stats["documents_scanned"] == "5"
-
-
-def test_an_explanation_comes_with_the_last_batch(small_client: datastore.Client) -> None:
-    """Only the last of several batches carries the metrics."""
     _fill(small_client, SMALL_BATCH + 1)
     options = {"explain_options": {"analyze": True}}
     first = _run(small_client, {"kind": [{"name": "K"}]}, **options)

@@ -112,6 +112,11 @@ def test_reads_see_the_state_at_the_beginning(
     assert [entity["a"] for entity in client.get_multi([changed, deleted, added])] == [5, 5]
 
 
+def _ask(client: datastore.Client, method: str, **fields: object) -> object:
+    request = {"project_id": client.project, **fields}
+    return getattr(client._datastore_api, method)(request=request)
+
+
 def test_rollback_writes_nothing(client: datastore.Client, put: Put) -> None:
     """A transaction that is rolled back leaves all as it was, and is over."""
     key = put("K", 1, a=1).key
@@ -122,9 +127,32 @@ def test_rollback_writes_nothing(client: datastore.Client, put: Put) -> None:
     transaction.rollback()
     assert client.get(key)["a"] == 1
     with pytest.raises(exceptions.BadRequest, match="has ended"):
-        client._datastore_api.rollback(
-            request={"project_id": client.project, "transaction": identifier}
-        )
+        _ask(client, "rollback", transaction=identifier)
+
+
+def test_read_only_transactions_cannot_write(client: datastore.Client) -> None:
+    """A commit with mutations in a read-only transaction is INVALID_ARGUMENT."""
+    transaction = client.transaction(read_only=True)
+    transaction.begin()
+    written = {"mode": "TRANSACTIONAL", "transaction": transaction.id}
+    deletion = {"delete": client.key("K", 1).to_protobuf()}
+    with pytest.raises(exceptions.BadRequest, match="read-only"):
+        _ask(client, "commit", mutations=[deletion], **written)
+
+
+def test_transactions_belong_to_a_project(
+    client: datastore.Client, make_client: MakeClient, server: LoopbackServer
+) -> None:
+    """A transaction's id is unknown in another project, and anywhere once it is over."""
+    transaction = client.transaction()
+    transaction.begin()
+    identifier = transaction.id
+    with pytest.raises(exceptions.BadRequest, match="unknown"):
+        _ask(make_client(server), "rollback", transaction=identifier)
+    transaction.commit()
+    keys = [client.key("K", 1).to_protobuf()]
+    with pytest.raises(exceptions.BadRequest, match="unknown"):
+        _ask(client, "lookup", read_options={"transaction": identifier}, keys=keys)
 
 
 def test_a_read_begins_a_transaction(client: datastore.Client, put: Put) -> None:
@@ -138,42 +166,6 @@ def test_a_read_begins_a_transaction(client: datastore.Client, put: Put) -> None
         assert [entity["a"] for entity in client.query(kind="K").fetch()] == [1]
         _set(client, key, 2)
     assert client.get(key)["a"] == 2
-
-
-def test_read_only_transactions_cannot_write(client: datastore.Client) -> None:
-    """A commit with mutations in a read-only transaction is INVALID_ARGUMENT."""
-    transaction = client.transaction(read_only=True)
-    transaction.begin()
-    with pytest.raises(exceptions.BadRequest, match="read-only"):
-        client._datastore_api.commit(
-            request={
-                "project_id": client.project,
-                "mode": "TRANSACTIONAL",
-                "transaction": transaction.id,
-                "mutations": [{"delete": client.key("K", 1).to_protobuf()}],
-            }
-        )
-
-
-def test_transactions_belong_to_a_project(
-    client: datastore.Client, make_client: MakeClient, server: LoopbackServer
-) -> None:
-    """A transaction's id is unknown in another project, and anywhere once it is over."""
-    transaction = client.transaction()
-    transaction.begin()
-    stranger = make_client(server)
-    request = {"transaction": transaction.id}
-    with pytest.raises(exceptions.BadRequest, match="unknown"):
-        stranger._datastore_api.rollback(request={"project_id": stranger.project, **request})
-    transaction.commit()
-    with pytest.raises(exceptions.BadRequest, match="unknown"):
-        client._datastore_api.lookup(
-            request={
-                "project_id": client.project,
-                "read_options": request,
-                "keys": [client.key("K", 1).to_protobuf()],
-            }
-        )
 
 
 def test_transactions_expire(monkeypatch: pytest.MonkeyPatch) -> None:
