@@ -248,11 +248,7 @@ def case(
     entities: int = ENTITIES_A_RESPONSE,
     entities_a_response: int = ENTITIES_A_RESPONSE,
 ) -> Case:
-    """The case of ``read`` from entities of ``count`` properties of ``mix``.
-
-    Raises:
-        KeyError: there is no such mix.
-    """
+    """The case of ``read`` from entities of ``count`` properties of ``mix``."""
     chosen = MIXES[mix]
     reader: Reader
     if read == "items":

@@ -311,11 +311,7 @@ def bytes_per_snapshot(side: str, mix: str, fields: int, count: int = HELD) -> f
 
 
 def measure_memory(mix: str, fields: int, rounds: int) -> DocumentMemory:
-    """Bytes held by a snapshot, by side, each measured from outside in a process of its own.
-
-    Raises:
-        subprocess.CalledProcessError: a measuring process failed; its own error is on stderr.
-    """
+    """Bytes held by a snapshot, by side, each measured from outside in a process of its own."""
     held = processes.measure(bytes_per_snapshot, CONTEXTS, rounds, mix, fields)
     raw = documents.query_response(documents.collection(mix, fields), 0)
     return DocumentMemory(

@@ -121,11 +121,7 @@ def read(side: str, where: str, count: int, properties: int, until: str) -> floa
 
 
 def measure(count: int, properties: int, rounds: int) -> Forms:
-    """Write all forms, and read them.
-
-    Raises:
-        subprocess.CalledProcessError: a reading process failed; its own error is on stderr.
-    """
+    """Write all forms, and read them."""
     with tempfile.TemporaryDirectory() as folder, LoopbackServer() as server:
         paths = {side: Path(folder, side) for side in (SNAPSHOT, PICKLE, JSON)}
         _write_pickle(paths[PICKLE], entities(count, properties))

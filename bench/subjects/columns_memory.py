@@ -45,11 +45,7 @@ def peak(count: int) -> float:
 
 
 def measure(count: int, rounds: int) -> ColumnsMemory:
-    """Compare the peaks of processes that take ``count`` entities, and a hundredth of them.
-
-    Raises:
-        subprocess.CalledProcessError: a process failed; its own error is on stderr.
-    """
+    """Compare the peaks of processes that take ``count`` entities, and a hundredth of them."""
     few, many = count // 100, count
     peaks = processes.measure(peak, (few, many), rounds)
     return ColumnsMemory(

@@ -257,9 +257,6 @@ def import_ms(rounds: int) -> Summary:
     many new objects that a full collection is due soon, and would come by chance within these
     milliseconds or after them. One more interpreter before writes the bytecode caches, as
     installing a package does, even where the environment says not to.
-
-    Raises:
-        subprocess.CalledProcessError: the import failed; its error is on stderr.
     """
     command = [sys.executable, "-c", _IMPORT]
     environment = {

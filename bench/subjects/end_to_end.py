@@ -153,9 +153,6 @@ def loaded(call: str, entities: int, properties: int) -> AbstractContextManager[
         call: one of `CALLS`, `ASYNCIO_QUERY` or `WRITE`.
         entities: their number.
         properties: of each, of which one is read or changed.
-
-    Raises:
-        KeyError: there is no such call.
     """
     others = {ASYNCIO_QUERY: loaded_asyncio, WRITE: loaded_write}
     if call in others:
@@ -298,11 +295,7 @@ def loaded_write(entities: int, properties: int, reads: bool = True) -> Iterator
 
 
 def measure(call_name: str, entities: int, properties: int, budget: Budget) -> EndToEnd:
-    """Time one call of :func:`loaded`.
-
-    Raises:
-        KeyError: there is no such call.
-    """
+    """Time one call of :func:`loaded`."""
     read, changed = ("0", 1) if call_name == WRITE else (READ, 0)
     with loaded(call_name, entities, properties) as call:
         return timed_reads(call, budget, call_name, entities, properties, read, changed)

@@ -129,9 +129,6 @@ def loaded(call_name: str, entities: int, properties: int, read: str) -> Iterato
 
     The tasks take ``read`` of each entity, see `synthetic.names_read`. The check makes the call
     once more on either side and compares the models whole.
-
-    Raises:
-        KeyError: there is no such call.
     """
     call = {**CALLS, **ABLATION_CALLS}[call_name]
     names = call.names_read(properties, read)
@@ -159,10 +156,6 @@ def loaded(call_name: str, entities: int, properties: int, read: str) -> Iterato
 
 
 def measure(call_name: str, entities: int, properties: int, read: str, budget: Budget) -> EndToEnd:
-    """Time one call of ndb that reads ``entities`` entities, and ``read`` of each.
-
-    Raises:
-        KeyError: there is no such call.
-    """
+    """Time one call of ndb that reads ``entities`` entities, and ``read`` of each."""
     with loaded(call_name, entities, properties, read) as call:
         return timed_reads(call, budget, call_name, entities, properties, read)

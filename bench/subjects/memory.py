@@ -120,11 +120,7 @@ def _write_responses(path: Path, properties: int, entities: int) -> int:
 
 
 def measure(properties: int, entities: int, rounds: int) -> Memory:
-    """Bytes held per entity of ``properties`` mixed properties, four read, over ``rounds`` rounds.
-
-    Raises:
-        subprocess.CalledProcessError: a measuring process failed; its own error is on stderr.
-    """
+    """Bytes held per entity of ``properties`` mixed properties, four read, in ``rounds`` rounds."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "responses"
         wire_bytes = _write_responses(path, properties, entities)
@@ -216,11 +212,7 @@ def megabytes(side: str, of: str, names: int) -> float:
 
 
 def measure_new_names(of: str, names: int, rounds: int, budget: Budget) -> NewNames:
-    """Time reading all of ``of``, each with so many new names; measure memory in ``rounds``.
-
-    Raises:
-        subprocess.CalledProcessError: a measuring process failed; its own error is on stderr.
-    """
+    """Time reading all of ``of``, each with so many new names; measure memory in ``rounds``."""
     read, contexts = _prepared(of)
     template = _template(names)
 
