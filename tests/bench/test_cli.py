@@ -16,7 +16,7 @@ from lazyentity.bench.harness.stats import Summary
 from lazyentity.bench.report import goals
 from lazyentity.bench.subjects import columnar, packed
 from tests.support import subprocesses
-from tests.support.benchmarks import bench
+from tests.support.benchmarks import ONCE, bench
 
 from .made import make_line, make_results
 
@@ -125,12 +125,13 @@ def test_results_are_written_shown_and_drawn(
         assert title in outcome.output
 
 
+@pytest.mark.parametrize(("ratio", "options"), [(50, ["--check"]), (1, [])])
 def test_check_passes_when_goals_are_met(
-    measured: Callable[[results.Results], None], tmp_path: Path
+    ratio: int, options: list[str], measured: Callable[[results.Results], None], tmp_path: Path
 ) -> None:
-    """A fast run passes the check."""
-    measured(make_results(ratio=50))
-    assert bench("--check", "--output", tmp_path / "results.json").exit_code == 0
+    """A fast run passes the check; goals are judged only when asked for."""
+    measured(make_results(ratio=ratio))
+    assert bench(*options, "--output", tmp_path / "results.json").exit_code == 0
 
 
 def test_check_names_what_is_missed(
@@ -149,14 +150,6 @@ def test_check_names_what_is_missed(
     assert output.exists()
 
 
-def test_without_check_slow_is_no_error(
-    measured: Callable[[results.Results], None], tmp_path: Path
-) -> None:
-    """Goals are judged only when asked for."""
-    measured(make_results(ratio=1))
-    assert bench("--output", tmp_path / "results.json").exit_code == 0
-
-
 def test_outputs_that_differ_record_nothing(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -173,27 +166,16 @@ def test_outputs_that_differ_record_nothing(
     assert not output.exists()
 
 
-@pytest.mark.parametrize(("mix", "times"), [("nested", 1), ("mixed", 0)])
-def test_the_floor_of_the_document_comes_with_the_document(mix: str, times: int) -> None:
-    """The document's floor is measured where the document is."""
-    sections = [section for section, _ in run.steps(run.QUICK, [mix], (5,))]
-    assert sections.count("the document's floor") == times
-
-
-def test_a_choice_of_mixes_and_counts(tmp_path: Path) -> None:
-    """Chosen mixes and counts are measured and no others."""
-    output = tmp_path / "results.json"
-    plan = dataclasses.replace(
-        run.QUICK,
-        conversion=dataclasses.replace(run.QUICK.conversion, seconds=0, max_rounds=1, min_rounds=1),
-    )
+def test_a_choice_of_mixes_and_counts() -> None:
+    """Chosen mixes and counts are measured and no others, the floor with the document alone."""
+    plan = dataclasses.replace(run.QUICK, conversion=ONCE)
     steps = run.steps(plan, ["mixed"], (2, 3))
-    decode = [measure for section, measure in steps if section == "decode"]
-    measured = [
-        part for part in (measure() for measure in decode) if isinstance(part, lines.Conversion)
-    ]
-    assert {(line.mix, line.properties) for line in measured} == {("mixed", 2), ("mixed", 3)}
-    assert not output.exists()
+    decoded = [measure() for section, measure in steps if section == "decode"]
+    chosen = {(line.mix, line.properties) for line in decoded if isinstance(line, lines.Conversion)}
+    assert chosen == {("mixed", 2), ("mixed", 3)}
+    for mix, times in (("nested", 1), ("mixed", 0)):
+        sections = [section for section, _ in run.steps(run.QUICK, [mix], (5,))]
+        assert sections.count("the document's floor") == times
 
 
 class TestOneCall:

@@ -97,42 +97,30 @@ def test_a_client_that_is_not_installed(
 
 
 @pytest.mark.parametrize(
-    ("error", "message"),
+    ("error", "status", "message"),
     [
-        (RuntimeError("the server did not start"), "the server did not start"),
+        (RuntimeError("the server did not start"), 1, "the server did not start"),
         (
             subprocess.CalledProcessError(3, "python"),
+            1,
             "a process of the demonstration ended with status 3; its error is above",
         ),
-        (sides.PatchedProcess("lazyentity is active"), "lazyentity is active"),
+        (sides.PatchedProcess("lazyentity is active"), 1, "lazyentity is active"),
+        (KeyboardInterrupt(), 130, "interrupted"),
+        # It would show no difference.
+        (None, 2, "LAZYENTITY_DISABLE is set, so there is nothing to show; unset it"),
     ],
+    ids=["server", "process", "patched", "interrupted", "switched-off"],
 )
 def test_a_demonstration_that_fails(
-    error: Exception, message: str, monkeypatch: pytest.MonkeyPatch
+    error: BaseException | None, status: int, message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(console: object) -> None:
-        raise error
+        if error is not None:
+            raise error
 
+    if error is None:
+        monkeypatch.setenv("LAZYENTITY_DISABLE", "1")
     monkeypatch.setattr(demo, "_run_both", fail)
     outcome = CliRunner().invoke(demo.main)
-    assert (outcome.exit_code, outcome.output) == (1, f"Error: {message}\n")
-
-
-def test_a_demonstration_that_is_interrupted(monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupt(console: object) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(demo, "_run_both", interrupt)
-    outcome = CliRunner().invoke(demo.main)
-    assert (outcome.exit_code, outcome.output) == (130, "Error: interrupted\n")
-
-
-def test_switched_off(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It would show no difference."""
-    monkeypatch.setenv("LAZYENTITY_DISABLE", "1")
-    outcome = CliRunner().invoke(demo.main)
-    assert outcome.exit_code == 2
-    assert (
-        outcome.output
-        == "Error: LAZYENTITY_DISABLE is set, so there is nothing to show; unset it\n"
-    )
+    assert (outcome.exit_code, outcome.output) == (status, f"Error: {message}\n")
