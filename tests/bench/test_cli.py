@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -324,8 +326,13 @@ def test_subjects_of_their_own(
 
 def test_demo() -> None:
     """The demonstration shows both codes, how much each decoded, and equal totals."""
-    child = subprocesses.run("-m", "lazyentity", "demo")
-    assert child.returncode == 0, child.stderr
+    child = subprocess.run(
+        [sys.executable, "-m", "lazyentity", "demo"],
+        check=True,
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+    )
     assert child.stdout.count("query.fetch()") == 2
     assert child.stdout.count("import lazyentity.auto") == 1
     decoded = next(line for line in child.stdout.splitlines() if "properties decoded" in line)
