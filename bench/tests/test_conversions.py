@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import functools
+import itertools
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from typing import Any
@@ -39,7 +41,9 @@ def _models() -> dict[str, Load]:
         return {}
     from lazyentity.bench.subjects import models
 
-    return _loading("ndb", models.select(models.COUNTS, models.READS), models.comparison)
+    cases = itertools.product(models.CLASSES, models.COUNTS, models.READS)
+    makers = {"-".join(map(str, case)): functools.partial(models.case, *case) for case in cases}
+    return _loading("ndb", makers, models.comparison)
 
 
 def _appengine() -> dict[str, Load]:

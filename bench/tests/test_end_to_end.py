@@ -9,7 +9,7 @@ from pytest_benchmark.fixture import BenchmarkFixture
 
 from lazyentity.bench import run
 from lazyentity.bench.harness.timing import Comparison
-from lazyentity.bench.subjects import end_to_end, end_to_end_writes
+from lazyentity.bench.subjects import end_to_end
 
 
 @pytest.fixture(
@@ -22,7 +22,7 @@ def loaded(request: pytest.FixtureRequest) -> Iterator[Comparison]:
 
 @pytest.fixture(scope="module")
 def loaded_write() -> Iterator[Comparison]:
-    with end_to_end_writes.loaded(run.ENTITIES, run.PROPERTIES) as sides:
+    with end_to_end.loaded(end_to_end.WRITE, run.ENTITIES, run.PROPERTIES) as sides:
         yield sides
 
 
