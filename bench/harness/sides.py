@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Callable, Iterator
+import itertools
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,9 +18,9 @@ from google.cloud.datastore import Entity, helpers
 from google.cloud.datastore_v1.types import datastore as datastore_types
 
 import lazyentity
+from lazyentity._backend import ResultBytes
 from lazyentity.bench.harness.timing import Context
 from lazyentity.patches.api import responses
-from lazyentity.patches.datastore.reading import read_message
 from lazyentity.patches.datastore.seams import CLIENT
 from lazyentity.patches.registry import Patch
 from lazyentity.readers import LAZY as LAZY_READER
@@ -31,27 +32,33 @@ class Side:
     """The conversion of a side: a serialised ``LookupResponse`` becomes entities."""
 
     deserialize: Callable[[bytes], Any]
-    from_protobuf: Callable[[Any], Entity]
+    convert: Callable[[Iterable[Any]], list[Entity]]
 
     def entities(self, response: bytes) -> list[Entity]:
         """The entities found in ``response``, in order, as ``Client.get_multi`` returns them."""
-        found = [result.entity for result in self.deserialize(response).found]
-        return [self.from_protobuf(entity_pb._pb) for entity_pb in found]
+        return self.convert(self.deserialize(response).found)
 
 
-def _convert(entity_pb: Any) -> Entity:
-    # One call around it, as in a wrapped client and in the patched helper.
-    entity: Entity = read_message(entity_pb, LAZY_READER)
-    return entity
+def _convert_stock(results: Iterable[Any]) -> list[Entity]:
+    # `Client.get_multi` gathers the proxies of all responses before it converts them.
+    found = [result.entity for result in results]
+    return [helpers.entity_from_protobuf(entity_pb._pb) for entity_pb in found]
 
 
-STOCK = Side(datastore_types.LookupResponse.deserialize, helpers.entity_from_protobuf)
+def _convert(results: Iterable[Any]) -> list[Entity]:
+    return list(map(ResultBytes.read, results, itertools.repeat(LAZY_READER)))
+
+
+def _materialize(results: Iterable[Any]) -> list[Entity]:
+    return list(map(lazyentity.materialize, _convert(results)))
+
+
+STOCK = Side(datastore_types.LookupResponse.deserialize, _convert_stock)
 LAZY = Side(responses.LookupResponse.deserialize, _convert)
+"""The conversion of ``get_multi`` in `lazyentity.patches.datastore.lookups`."""
 EAGER = Side(lambda raw: responses.LookupResponse.deserialize(raw, STOCK_READER), _convert)
 """The lazy side of an eager client: stock entities again."""
-MATERIALIZED = Side(
-    responses.LookupResponse.deserialize, lambda pb: lazyentity.materialize(_convert(pb))
-)
+MATERIALIZED = Side(LAZY.deserialize, _materialize)
 """The lazy side, with stock entities made of the lazy ones."""
 
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import pytest
@@ -17,9 +18,10 @@ def _for_small_lines(only_new_objects: None, kept_servers: None) -> None:
 def wrong_lazy_side(monkeypatch: pytest.MonkeyPatch) -> None:
     """Makes the lazy side give another value of text_000 than stock."""
 
-    def wrong(entity_pb: Any) -> Entity:
-        entity = sides.STOCK.from_protobuf(entity_pb)
-        entity["text_000"] += "!"
-        return entity
+    def wrong(results: Iterable[Any]) -> list[Entity]:
+        entities = sides.STOCK.convert(results)
+        for entity in entities:
+            entity["text_000"] += "!"
+        return entities
 
     monkeypatch.setattr(sides, "LAZY", sides.Side(sides.STOCK.deserialize, wrong))
