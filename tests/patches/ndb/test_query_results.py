@@ -12,7 +12,7 @@ from google.cloud.ndb import _datastore_query
 from google.cloud.ndb.context import get_context
 
 import lazyentity
-from tests.patches.ndb.describing import describe
+from tests.patches.ndb.model_snapshots import describe
 from tests.patches.ndb.sides import Sides
 from tests.patches.ndb.stored import Item
 
