@@ -27,7 +27,7 @@ from lazyentity.readers import LAZY, STOCK
 
 # Bound now: LazyPage is made for these methods, and somebody may replace them.
 _Page: Any = page_iterator.Page
-_next, _iter = _Page.__next__, _Page.__iter__
+_init, _next, _iter = _Page.__init__, _Page.__next__, _Page.__iter__
 
 # Set by Page.__init__. Where it sets other attributes, pages are left as they are.
 _ATTRIBUTES = frozenset(
@@ -46,14 +46,24 @@ class _Entities(map):  # type: ignore[type-arg]  # it has no type at run time
     def __length_hint__(self) -> int:
         return operator.length_hint(self.results)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        # A copy is what the client has here.
+        return iter, (list(map(_entity_of, copy.copy(self.results))),)
 
-class _Results(tuple[EntityResult, ...]):
+
+class _Results:
     """The results of a page, which gives their entities."""
 
-    __slots__ = ()
+    __slots__ = ("_results",)
+
+    def __init__(self, results: tuple[EntityResult, ...]) -> None:
+        self._results = results
+
+    def __len__(self) -> int:
+        return len(self._results)
 
     def __iter__(self) -> Iterator[Any]:
-        results = super().__iter__()
+        results = iter(self._results)
         entities = _Entities(_entity_of, results)
         entities.results = results
         return entities
@@ -147,7 +157,11 @@ def page_of(iterator: Any, response: Any) -> Any:
         response: lazy, or the client's own.
     """
     results = None
-    if type(response) is RunQueryResponse and page_iterator.Page is _Page:
+    if (
+        type(response) is RunQueryResponse
+        and page_iterator.Page is _Page
+        and _Page.__init__ is _init
+    ):
         results, response = _Results(response.batch.entity_results), response.without_results()
     # The method makes a list of the entities, and sets the attributes for the page to come.
     entities = iterator._process_query_results(response)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import itertools
+import pickle
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -112,6 +115,62 @@ def test_a_page_of_another_class_gets_entities(
     assert type(page) is _IndexingPage
     assert {type(item) for item in page.items} == {EntityHandle}
     assert list(page) == stock
+
+
+def test_a_replaced_constructor_of_pages_gets_entities(
+    client: datastore.Client, stock: list[datastore.Entity], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It may look at the list that the client makes, and may change it."""
+    original: Any = Page.__init__
+    seen: list[Any] = []
+
+    def reversing(page: Any, parent: Any, items: Any, *rest: Any) -> None:
+        seen.extend(item.key.path[0].id for item in items)
+        items.reverse()
+        original(page, parent, items, *rest)
+
+    monkeypatch.setattr(Page, "__init__", reversing)
+    lazyentity.patch()
+    assert list(_iterator(client)) == stock[::-1]
+    assert seen == [entity.key.id for entity in stock]
+
+
+class _CopiedClient(datastore.Client):
+    """A client that an application lets itself copy and pickle, as a stand-in."""
+
+    def __reduce__(self) -> Any:
+        return str, ("a client",)
+
+
+@pytest.mark.parametrize(
+    "copied",
+    [copy.copy, copy.deepcopy, lambda page: pickle.loads(pickle.dumps(page))],
+    ids=["copy", "deepcopy", "pickle"],
+)
+def test_a_page_is_copied(
+    client: datastore.Client, stock: list[datastore.Entity], copied: Callable[[Any], Any]
+) -> None:
+    """The copy goes on where the page is; a shallow one shares its items with the page."""
+    client.__class__ = _CopiedClient
+    lazyentity.patch()
+    page = next(_iterator(client).pages)
+    assert next(page) == stock[0]
+    other = copied(page)
+    assert (other.num_items, other.remaining) == (3, 2)
+    assert list(other) == stock[1:]
+    assert list(page) == ([] if copied is copy.copy else stock[1:])
+
+
+def test_the_items_of_a_page_are_copied(
+    client: datastore.Client, stock: list[datastore.Entity]
+) -> None:
+    """As the client's own iterator over a list: what was taken is not in the copy."""
+    lazyentity.patch()
+    page: Any = next(_iterator(client).pages)
+    next(page)
+    items = copy.copy(page._item_iter)
+    assert [helpers.entity_from_protobuf(item) for item in items] == stock[1:]
+    assert list(page) == stock[1:]
 
 
 @pytest.mark.parametrize("is_wrapped", [False, True])
