@@ -29,7 +29,7 @@ from lazyentity.patches.ndb.mappings import is_written_plainly, mapping_for, nam
 from lazyentity.patches.ndb.profiling import count_model
 from lazyentity.patches.ndb.seams import CLIENT, CONVERSION
 from lazyentity.patches.ndb.structured import Dotted
-from lazyentity.patches.ndb.upstream import upstream_function
+from lazyentity.patches.ndb.upstream import ndb_key, upstream_function
 from lazyentity.patches.upstream import is_upstream
 from lazyentity.profiling import observer
 from lazyentity.readers import LAZY, STOCK
@@ -352,7 +352,7 @@ def _model(
     kind = named_kind(class_key) if class_key else kind_of_key
     if type(kind) is not str and kind is not None:
         return original(given, model_class)
-    chosen = model_class or _Model._kind_map.get(kind) or _Model._lookup_model(kind)
+    chosen = model_class or _Model._lookup_model(kind)
     try:
         mapping = mapping_for(chosen, kind, entity._shape)
     except model.KindError:
@@ -389,10 +389,7 @@ def _model(
     _fill(values, template)
     instance._values = values
     if ds_key:
-        # As Key._from_ds_key() makes it.
-        key = _new(key_module.Key)
-        key._key = ds_key
-        key._reference = None
+        key = ndb_key(ds_key)
         if mapping.takes_keys_of_its_kind and kind_of_key == chosen._get_kind():
             instance._entity_key = key
         else:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 from collections.abc import Callable, Generator, Iterator
-from typing import Any
+from typing import Any, Final
 
 from google.cloud.datastore.key import Key as DatastoreKey
 from google.cloud.datastore_v1.services.datastore.transports.grpc import DatastoreGrpcTransport
@@ -13,7 +13,6 @@ from google.cloud.datastore_v1.types import entity as entity_pb2
 from google.cloud.datastore_v1.types import query as query_pb2
 from google.cloud.ndb import _datastore_query, model
 from google.cloud.ndb.context import _state, get_context
-from google.cloud.ndb.key import Key
 from google.cloud.ndb.tasklets import Future, tasklet
 
 from lazyentity._backend import EntityBytes, EntityReader, ReadRpc
@@ -22,7 +21,7 @@ from lazyentity.patches.api.entities import EntityHandle, EntityResult
 from lazyentity.patches.api.responses import RunQueryResponse
 from lazyentity.patches.api.transports import LazyDatastoreGrpcTransport
 from lazyentity.patches.ndb.seams import CLIENT, HAS_NEXT_ASYNC, MESSAGE_CONVERSION, RESULT_KEY
-from lazyentity.patches.ndb.upstream import upstream_function
+from lazyentity.patches.ndb.upstream import ndb_key, upstream_function
 from lazyentity.patches.upstream import is_upstream
 from lazyentity.patches.wrapt_parts import ObjectProxy
 from lazyentity.readers import reader_of_rpc
@@ -31,6 +30,7 @@ _Method = Callable[[Any], Any]
 
 _FULL = query_pb2.EntityResult.ResultType.FULL
 _check_cache = upstream_function(_datastore_query._Result, "check_cache")
+_CHECKING: Final = frozenset(("check_cache", "key"))
 
 
 def _query_response(raw: bytes, reader: EntityReader | None = None) -> Any:
@@ -99,9 +99,7 @@ def replace_result_key(original: _Method, is_active: Callable[[], bool]) -> _Met
         if result._key is None and type(result.result_pb) is EntityResult and is_active():
             ds_key = result.result_pb.entity_key()
             if ds_key is not None:
-                # As Key._from_ds_key() makes it.
-                key = result._key = object.__new__(Key)
-                key._key, key._reference = ds_key, None
+                result._key = ndb_key(ds_key)
         made = result._key
         return original(result) if made is None or not is_kept else made
 
@@ -132,6 +130,7 @@ def replace_result_entity(original: _Method, is_active: Callable[[], bool]) -> _
             or key is None
             or kind.key is not RESULT_KEY.replacement
             or kind.check_cache is not _check_cache
+            or not vars(result).keys().isdisjoint(_CHECKING)
         ):
             made = result.check_cache(context)
         # As check_cache(), which first asks for the key.

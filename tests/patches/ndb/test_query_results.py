@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
+from unittest import mock
 
 import pytest
 from google.cloud import ndb
@@ -60,6 +61,51 @@ def test_a_replaced_method_is_called_as_often(
         assert lazy == []
     else:
         assert lazy == stock != []
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"), [(ndb.Key, "_from_ds_key"), (ndb.Model, "_lookup_model")]
+)
+def test_a_replaced_method_of_a_class_is_called_as_often(
+    loopback_sides: Sides, kind: Any, name: str
+) -> None:
+    """Of the class of keys, for the results and for their models; of the class of models."""
+    original = vars(kind)[name].__func__
+
+    def scenario() -> Any:
+        calls: list[Any] = []
+
+        def counting(cls: Any, *args: Any) -> Any:
+            calls.append(args)
+            return original(cls, *args)
+
+        with mock.patch.object(kind, name, classmethod(counting)):
+            # The references of the items have keys, too.
+            return Item.query().order(Item.number).fetch(limit=2), len(calls)
+
+    loopback_sides.check(scenario, lazy=None)
+
+
+def test_a_result_may_have_a_method_of_its_own(loopback_sides: Sides) -> None:
+    """An attribute of the result goes before the class."""
+
+    def scenario() -> Any:
+        context = get_context()
+        query = ndb.QueryOptions(
+            kind="Item",
+            project=loopback_sides.client.project,
+            namespace=context.get_namespace(),
+        )
+        results = _datastore_query.iterate(query, raw=True)
+        assert results.has_next()
+        first, second = results.next(), results.next()
+        first.check_cache = lambda context: "cached"
+        cached = Item(id=99)
+        context.cache[cached.key] = cached
+        second.key = lambda: cached.key
+        return first.entity(), second.entity() is cached
+
+    loopback_sides.check(scenario, lazy=None)
 
 
 def test_what_the_cache_has_is_asked_for_again(loopback_sides: Sides) -> None:
