@@ -48,6 +48,20 @@ def test_a_stream_goes_on_after_a_failed_look_up(client: Client, service: Record
     assert list(entities) == []
 
 
+def test_an_error_of_the_iterator_comes_after_the_entities(client: Client) -> None:
+    keys = stored(client, _KIND, 4)
+
+    def broken() -> Iterator[Key]:
+        yield from keys
+        raise OSError("no more keys")
+
+    entities: Any = get_many(client, broken())
+    assert [next(entities)["number"] for _ in range(4)] == [0, 1, 2, 3]
+    with pytest.raises(OSError, match="no more keys"):
+        next(entities)
+    assert list(entities) == []
+
+
 @pytest.mark.parametrize("before", [0, 1, 4])
 def test_a_stream_that_is_read_in_a_transaction(
     any_client: Client, service: RecordingService, before: int
