@@ -40,17 +40,20 @@ def raising(error: BaseException) -> Any:
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
-        (["--version"], f"lazyentity {__version__}\n"),
         *((["--help"], f"  {name} ") for name in COMMANDS),
         *(([name, "--help"], f"python -m lazyentity {name}") for name in COMMANDS),
     ],
 )
-def test_version_and_help(
-    arguments: list[str], text: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_help(arguments: list[str], text: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit, match=r"^0$"):
         dispatch.main(arguments)
     assert text in capsys.readouterr().out
+
+
+def test_version(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match=r"^0$"):
+        dispatch.main(["--version"])
+    assert capsys.readouterr().out == f"lazyentity {__version__}\n"
 
 
 @pytest.mark.parametrize("name", COMMANDS)
