@@ -162,14 +162,14 @@ def _cut_out(draw: st.DrawFn) -> bytes:
     return raw[start : draw(st.integers(start, len(raw)))]
 
 
-@settings(max_examples=300)
+@settings(max_examples=3 * settings().max_examples)
 @given(raw=st.one_of(_cut_out(), st.binary(max_size=40), FIELDS))
 def test_any_bytes(lazy_type: type[LazyEntity], raw: bytes) -> None:
     """A part of an entity, random bytes, and such bytes where keys, names and values belong."""
     assert_reads_like_its_parts(lazy_type, raw)
 
 
-FAULTY = entities(Grammar(faulty=True))
+FAULTY = entities(Grammar(faulty=True)) | entities(Grammar(odd=False, faulty=True))
 
 
 @given(raw=FAULTY)
