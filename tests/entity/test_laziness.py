@@ -16,6 +16,7 @@ from lazyentity._backend import backend
 from lazyentity.codec.undecoded import UNDECODED
 from tests.support import subprocesses
 from tests.support.snapshots import snapshot_key
+from tests.support.stock import content, encoded, stock_entity
 from tests.support.strategies import wire
 from tests.support.strategies.samples import PLAIN, RICH, plain_properties, serialise
 
@@ -49,6 +50,9 @@ NOTHING: dict[str, Callable[[Any], object]] = {
     "exclude_from_indexes": lambda e: e.exclude_from_indexes,
     "hasattr": lambda e: hasattr(e, "missing"),
     "isinstance": lambda e: isinstance(e, dict),
+    "assigned key": lambda e: (setattr(e, "key", None), lazyentity.raw(e)),
+    "assigned flags": lambda e: setattr(e, "exclude_from_indexes", {"yes"}),
+    "assigned meanings": lambda e: setattr(e, "_meanings", {}),
     "raw": lazyentity.raw,
     "decoded": lazyentity.decoded,
     "prefetch of nothing": lazyentity.prefetch,
@@ -96,6 +100,18 @@ def test_pop_decodes_one(lazy_type: type[LazyEntity]) -> None:
     assert lazy.popitem() == (last, plain_properties()[last])
     assert lazyentity.decoded(lazy) == ()
     assert len(lazy) == len(plain_properties()) - 2
+
+
+def test_popitem_keeps_the_meaning_of_what_it_takes_out(lazy_type: type[LazyEntity]) -> None:
+    """Put back, the very value that was taken out is written with its meaning, as with stock."""
+    raw = serialise({"first": 1, "last": "text"}, meanings={"first": 9, "last": 15})
+    lazy, stock = lazy_type.from_bytes(raw), stock_entity(raw)
+    for entity in (lazy, stock):
+        for name, value in [entity.popitem(), entity.popitem()]:
+            entity[name] = value
+    assert lazy._meanings == stock._meanings
+    assert encoded(lazy) == encoded(stock)
+    assert content(lazyentity.raw(lazy)) == content(raw)
 
 
 def test_meanings_decode_what_has_one(lazy_type: type[LazyEntity]) -> None:

@@ -257,6 +257,12 @@ def test_writing_allows_no_reading(
         entity.items()
 
 
+def test_unchanged_bytes_go_out_as_they_came(lazy_type: type[LazyEntity]) -> None:
+    entity = strict(lazy_type, PLAIN)
+    assert lazyentity.raw(entity) == PLAIN
+    assert lazyentity.decoded(entity) == ()
+
+
 def test_as_a_value_it_is_written(lazy_type: type[LazyEntity]) -> None:
     """An entity that embeds a strict one is written with all of it."""
     outer, stock = Entity(), Entity()

@@ -22,7 +22,14 @@ from tests.entity.consumption import COPIES
 from tests.fuzz import values
 from tests.support.entities import CHANGES, fill
 from tests.support.snapshots import Raised, outcome, snapshot
-from tests.support.stock import EntityMessage, comparable, encoded, reparsed, stock_entity
+from tests.support.stock import (
+    EntityMessage,
+    comparable,
+    content,
+    encoded,
+    reparsed,
+    stock_entity,
+)
 from tests.support.strategies import wire
 from tests.support.strategies.samples import PLAIN, RICH
 
@@ -49,7 +56,7 @@ def _both_alike(entity: Entity) -> Any:
     return expected
 
 
-@settings(max_examples=300)
+@settings(max_examples=3 * settings().max_examples)
 @given(seed=SEEDS, names=st.sampled_from([values.NAMES, (*values.NAMES, *values.ODD_NAMES)]))
 def test_any_values(seed: int, names: tuple[Any, ...]) -> None:
     """The message, or the type and text of the error, is the client's for any values and names."""
@@ -197,6 +204,7 @@ def test_what_was_not_read_goes_back_as_it_came(lazy_type: type[LazyEntity]) -> 
     message = EntityMessage()
     properties = message.properties
     properties["changed"].integer_value = 1
+    properties["gone"].integer_value = 1
     properties["timestamp"].timestamp_value.nanos = 123_456_789
     properties["empty"].array_value.SetInParent()
     properties["empty"].exclude_from_indexes = True
@@ -209,16 +217,20 @@ def test_what_was_not_read_goes_back_as_it_came(lazy_type: type[LazyEntity]) -> 
     message.MergeFromString(unknown)
     raw = message.SerializeToString()
     lazy: Any = lazy_type.from_bytes(raw)
-    lazy["changed"] = 2
+    assert content(lazyentity.raw(lazy)) == content(raw)
+    lazy.update(changed=2, new=3)
+    del lazy["gone"]
     message.properties["changed"].integer_value = 2
+    message.properties["new"].integer_value = 3
+    del message.properties["gone"]
     assert comparable(entity_message(lazy)) == reparsed(lazyentity.raw(lazy)) == comparable(message)
     stock = stock_entity(raw)
-    stock["changed"] = 2
+    stock.update(changed=2, new=3)
     written = helpers.entity_to_protobuf(stock)._pb.properties
     assert all(
         comparable(written[name]) != comparable(value)
         for name, value in message.properties.items()
-        if name != "changed"
+        if name not in ("changed", "new")
     )
 
 
