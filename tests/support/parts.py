@@ -315,7 +315,7 @@ def _assert_undecodable(lazy: LazyEntity, name: str) -> None:
 
 
 def _depth(value: Any) -> int:
-    """Return the levels of lists and entities in a value."""
+    """Return the levels of lists and entities in a value, of which some cannot be read."""
     if isinstance(value, dict):
-        value = list(value.values())
+        value = [outcome(operator.getitem, value, name) for name in value]
     return 1 + max(map(_depth, value), default=0) if isinstance(value, list) else 0

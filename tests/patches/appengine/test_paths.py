@@ -116,7 +116,9 @@ def test_entities_with_any_key(reference: Any, require_valid_key: bool) -> None:
         of_message = partial(make, message, require_valid_key)
         is_made = outcome(lambda: of_message() is not None)  # noqa: B023  # called at once
         xml = outcome(lambda: of_message().key().ToXml())  # noqa: B023
-        results.append([is_made, xml, message.key.SerializePartialToString()])
+        # A refused key may be completed in the message, of which `stock` makes a copy.
+        refused = issubclass(xml[0], Exception)
+        results.append([is_made, xml, refused or message.key.SerializePartialToString()])
     assert results[0] == results[1]
 
 
