@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import gc
 import itertools
 import operator
@@ -229,6 +230,30 @@ def test_items_are_decoded_as_they_come(name: str, validated: Any) -> None:
     assert _KEPT["entity"]._undecoded() == []
     _KEPT["entity"] = LazyEntity.from_bytes(PLAIN)
     assert b"deep" in pydantic.TypeAdapter(Any).dump_json(_LATER[name]())
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        functools.partial(map, _twice),
+        functools.partial(itertools.starmap, _twice),
+        lambda items: itertools.accumulate(items, max),
+    ],
+    ids=["map", "starmap", "accumulate"],
+)
+def test_an_iterator_at_the_address_of_another_one(make: Callable[[Any], Iterator[Any]]) -> None:
+    """That was searched, and went before its end: the items of the new one are not decoded."""
+    entities = [LazyEntity.from_bytes(PLAIN) for _ in range(300)]
+    # Made before: these do not get an address of the iterators that go.
+    items: list[Any] = [iter([(entity,)]) for entity in entities]
+    iterators = [make(iter(())) for _ in entities]
+    decode_in_place(iterators)
+    addresses = set(map(id, iterators))
+    iterators.clear()
+    iterators += map(make, items)
+    assert addresses & set(map(id, iterators))
+    assert sum(len(list(iterator)) for iterator in iterators) == len(entities)
+    assert all(len(entity._undecoded()) == len(entity) for entity in entities)
 
 
 def test_the_end_of_a_generator_is_its_own() -> None:
