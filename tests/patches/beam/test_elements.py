@@ -129,7 +129,11 @@ def _embedded() -> types.Entity:
 _CHANGES: dict[str, Callable[[Any], object]] = {
     "nothing": lambda one: None,
     "reads": lambda one: list(one.properties.values()),
-    "assigns": lambda one: one.properties.update(number=77, new=types.Key(["Other", 1])),
+    "assigns": lambda one: (
+        one.properties.__setitem__("number", 77),
+        one.properties.__setitem__("new", types.Key(["Other", 1])),
+    ),
+    "updates": lambda one: one.properties.update(number=77, new=types.Key(["Other", 1])),
     "assigns elements": lambda one: one.set_properties({"inner": _embedded(), "new": [1, None]}),
     "deletes": lambda one: (one.properties.__delitem__("text"), one.properties.pop("inner")),
     "replaces": lambda one: setattr(one, "properties", {"number": 5}),
@@ -181,8 +185,12 @@ def test_changes(name: str) -> None:
     if isinstance(written, Raised) or name in ("replaces", "remarks"):
         return
     meanings = {"text": 15, "number": 9}
-    meanings.pop({"assigns": "number", "deletes": "text"}.get(name, ""), None)
-    message = stock_entity(lazyentity.raw(lazy.to_client_entity()))
+    lost = {"assigns": "number", "updates": "number", "deletes": "text"}
+    meanings.pop(lost.get(name, ""), None)
+    # Of an element that nothing else has read.
+    element = of_bytes(RICH)
+    _CHANGES[name](element)
+    message = stock_entity(lazyentity.raw(element.to_client_entity()))
     assert {each: meaning for each, (meaning, _) in message._meanings.items()} == meanings
 
 
