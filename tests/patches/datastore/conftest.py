@@ -21,7 +21,7 @@ def _running() -> Iterator[Served]:
 
 @pytest.fixture
 def running(_running: Served) -> Served:
-    """A server with entities that answers with at most four at once, and defers other keys.
+    """A server with entities that answers with at most three at once, and defers other keys.
 
     It has recorded nothing yet.
     """

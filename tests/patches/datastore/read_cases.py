@@ -28,7 +28,7 @@ Read = Callable[[Client], Any]
 
 KIND: Final = "Queried"
 COUNT: Final = 7
-AT_ONCE: Final = 4
+AT_ONCE: Final = 3
 
 # Lets through every error.
 NEVER: Final = Retry(predicate=lambda error: False)
@@ -73,10 +73,27 @@ def _with_missing(client: Client) -> Any:
 
 def _with_deferred(client: Client) -> Any:
     deferred: list[Any] = []
-    return snapshot_of(client.get_multi(_keys(client), deferred=deferred)), deferred
+    return snapshot_of(client.get_multi(_keys(client), deferred=deferred)), snapshot_of(deferred)
 
 
 _get_all = _get_multi()
+
+
+def _tried_by_a_function(read: Callable[..., Any]) -> Read:
+    """Return a read with a retry that is a function; it also gives how often that is called."""
+
+    def counted(client: Client) -> Any:
+        calls: list[Any] = []
+
+        def retry(call: Any) -> Any:
+            calls.append(None)
+            return call
+
+        return read(client, retry=retry), len(calls)
+
+    return counted
+
+
 _STATE = ("_end_cursor", "_more_results", "_skipped_results", "next_page_token", "num_results")
 
 
@@ -142,6 +159,7 @@ _SOME = PropertyFilter("number", ">", 1)
 SENT_AS_BYTES: dict[str, Read] = {
     "get": get,
     "get of nothing": lambda client: client.get(client.key(KIND, 100)),
+    "get with a function as retry": _tried_by_a_function(get),
     "get_multi of a list": _get_all,
     "get_multi of a tuple": _get_multi(tuple),
     "get_multi of a set": _get_multi(lambda keys: set(keys[-1:])),
@@ -157,6 +175,7 @@ SENT_AS_BYTES: dict[str, Read] = {
     "no results": _fetch(limit=0),
     "cursors": _between_cursors,
     "options": _fetch(retry=FAST, timeout=50, offset=None),
+    "a function as retry": _tried_by_a_function(fetch),
     "of another client": lambda client: _pages(client.query(kind=KIND).fetch(client=client)),
     "in a batch": _in("batch", fetch),
     "no kind": lambda client: _pages(client.query().fetch()),
@@ -205,8 +224,8 @@ SENT_BY_CLIENT: dict[str, Read] = {
     "get_multi of partial keys": lambda client: client.get_multi(
         [*_keys(client), client.key(KIND)]
     ),
-    "get_multi of keys of a subclass": lambda client: client.get_multi(
-        [_make_key(KIND, 1, project=client.project)]
+    "get_multi of keys of a subclass": lambda client: snapshot_of(
+        client.get_multi([_make_key("Parent", 1, KIND, 1, project=client.project)])
     ),
     "get_multi with missing": _with_missing,
     "get_multi with deferred": _with_deferred,
@@ -248,12 +267,16 @@ def _replaced(holder: Any, name: str) -> Callable[[Client], Any]:
     return lambda _: mock.patch.object(holder, name, theirs)
 
 
-def _of_api(name: str, *, is_class: bool = False) -> Callable[[Client], Any]:
-    def replaced(client: Client) -> Any:
-        api = client._datastore_api
-        return mock.patch.object(type(api).__mro__[1] if is_class else api, name, theirs)
+def _of_api(name: str) -> Callable[[Client], Any]:
+    return lambda client: mock.patch.object(client._datastore_api, name, theirs)
 
-    return replaced
+
+def _of_own_api(name: str) -> Callable[[Client], Any]:
+    return lambda client: mock.patch.object(client._datastore_api_internal, name, theirs)
+
+
+def _of_class(name: str) -> Callable[[Client], Any]:
+    return lambda client: mock.patch.object(type(client._datastore_api).__mro__[1], name, theirs)
 
 
 WHERE: dict[str, tuple[Read, Callable[[Client], Any]]] = {
@@ -261,13 +284,15 @@ WHERE: dict[str, tuple[Read, Callable[[Client], Any]]] = {
     "get: the keys": (get, _replaced(datastore.Key, "to_protobuf")),
     "get: the conversion": (get, _replaced(helpers, "entity_from_protobuf")),
     "get: the API object": (get, _of_api("lookup")),
-    "get: its class": (get, _of_api("lookup", is_class=True)),
+    "get: the client's API object": (get, _of_own_api("lookup")),
+    "get: its class": (get, _of_class("lookup")),
     "query: the request": (fetch, _replaced(query_module.Iterator, "_build_protobuf")),
     "query: the response": (fetch, _replaced(query_module.Iterator, "_process_query_results")),
     "query: the page": (fetch, _replaced(query_module.Iterator, "_next_page")),
     "query: the query": (fetch, _replaced(query_module, "_pb_from_query")),
     "query: the API object": (fetch, _of_api("run_query")),
-    "query: its class": (fetch, _of_api("run_query", is_class=True)),
+    "query: the client's API object": (fetch, _of_own_api("run_query")),
+    "query: its class": (fetch, _of_class("run_query")),
 }
 """Reads, and functions on their way that an application replaces."""
 

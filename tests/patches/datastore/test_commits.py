@@ -161,6 +161,12 @@ class TestMutations:
         assert copy.deepcopy(held) == pickle.loads(pickle.dumps(held)) == other._mutations
         assert all(isinstance(mutation, datastore_pb2.Mutation) for mutation in held)
 
+    def test_a_change_is_sent(self, client: Client, service: RecordingService, batch: Any) -> None:
+        batch._mutations[1].upsert.key.path[0].id = 7
+        batch.commit()
+        (commit,) = (call.message for call in service.calls if call.method == "Commit")
+        assert [one.upsert.key.path[0].id for one in commit.mutations] == [1, 7]
+
     def test_looked_at_before_the_entity_is_there(
         self, client: Client, service: RecordingService, batch: Any
     ) -> None:

@@ -19,7 +19,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import lazyentity
-from lazyentity.patches.api.requests import QueryBytes
+from lazyentity.patches.api.requests import LookupBytes, QueryBytes
 from tests.bulk.services import Served, connected
 from tests.patches.datastore.activations import (
     LAZILY,
@@ -212,6 +212,16 @@ def test_an_interceptor_that_answers(running: Served, way: str) -> None:
             assert read(reading) == stock
 
 
+def test_reads_are_lazy_behind_an_interceptor(running: Served, activate: Activate) -> None:
+    with connected(running) as client:
+        recording = Recording(running, client)
+        client = activate(client)
+        found = [client.get(client.key("Parent", 1, KIND, 1)), *client.query(kind=KIND).fetch()]
+        assert {type(entity) for entity in found} == {lazyentity.LazyEntity}
+        assert len(recording.sent) == 4
+        assert {*recording.kinds} == {LookupBytes, QueryBytes}
+
+
 class _Text(str, enum.Enum):
     """Formats as its name."""
 
@@ -358,4 +368,4 @@ print(json.dumps([len(found), client.get(found[0].key)["number"], seen]))
 def test_methods_that_were_wrapped_before_the_patch(running: Served, transport: str) -> None:
     """They get the requests that the client makes."""
     found = answer("-c", _PROGRAM, str(running.ports[transport]), transport, KIND)
-    assert found == [COUNT, 1, [clients.PROJECT] * 3]
+    assert found == [COUNT, 1, [clients.PROJECT] * 4]

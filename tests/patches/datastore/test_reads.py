@@ -81,7 +81,8 @@ def test_options_by_position(
     recorded: Client, service: RecordingService, activate: Activate
 ) -> None:
     def read(client: Client) -> Any:
-        return snapshot_of(client.get_multi([client.key("Parent", 1, KIND, 1)], None, None))
+        keys = [client.key("Parent", 1, KIND, number) for number in range(9, 0, -1)]
+        return snapshot_of(client.get_multi(keys, None, None))
 
     stock = _outcome(service, recorded, read)
     assert _outcome(service, activate(recorded), read) == stock
@@ -94,7 +95,8 @@ def test_a_named_database(
     """Requests name the database and the namespace."""
 
     def read(client: Client) -> Any:
-        return fetch(client), client.get_multi([client.key(KIND, "a", "Child", 1)])
+        keys = [client.key(KIND, "a", "Child", 1), client.key(KIND, 1)]
+        return fetch(client), client.get_multi(keys)
 
     with connected(running, transport, database="named", namespace="n") as client:
         stock = _outcome(service, client, read)
