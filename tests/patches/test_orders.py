@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 import lazyentity
+from lazyentity.bench.server.process import LoopbackServer
 from tests.patches.conftest import Make, Ports
 from tests.patches.order_program import read
 from tests.support.clients import TRANSPORTS
@@ -197,12 +198,14 @@ print(json.dumps({"names": names, "type": type(found).__name__}))
 """
 
 
-def test_every_call_has_a_span(ports: Ports) -> None:
+def test_every_call_has_a_span() -> None:
     """The spans are those without lazyentity, which does not import the client early."""
     pytest.importorskip("opentelemetry.instrumentation.grpc")
-    program = _TRACED.replace("PORT", str(ports["grpc"]))
-    stock = answer("-c", program.replace("ACTIVATE", ""), warnings="ignore")
-    program = program.replace("ACTIVATE", "import lazyentity.auto")
-    lazy = answer("-c", program, warnings="ignore")
+    with LoopbackServer() as server:
+        program = _TRACED.replace("PORT", str(server.grpc_port))
+        stock, lazy = (
+            answer("-c", program.replace("ACTIVATE", activate), warnings="ignore")
+            for activate in ("", "import lazyentity.auto")
+        )
     assert stock == {"names": [*["Commit", "Lookup", "RunQuery"] * 3, "Commit"], "type": "Entity"}
     assert lazy == {**stock, "type": "LazyEntity"}
