@@ -29,6 +29,11 @@ def test_nothing_is_decoded_at_first(lazy_type: type[LazyEntity]) -> None:
     assert all(value is UNDECODED for value in dict.values(lazy))
 
 
+def _assign_key(entity: LazyEntity) -> None:
+    entity.key = None
+    lazyentity.raw(entity)
+
+
 NOTHING: dict[str, Callable[[Any], object]] = {
     "len": len,
     "bool": bool,
@@ -50,7 +55,7 @@ NOTHING: dict[str, Callable[[Any], object]] = {
     "exclude_from_indexes": lambda e: e.exclude_from_indexes,
     "hasattr": lambda e: hasattr(e, "missing"),
     "isinstance": lambda e: isinstance(e, dict),
-    "assigned key": lambda e: (setattr(e, "key", None), lazyentity.raw(e)),
+    "assigned key": _assign_key,
     "assigned flags": lambda e: setattr(e, "exclude_from_indexes", {"yes"}),
     "assigned meanings": lambda e: setattr(e, "_meanings", {}),
     "raw": lazyentity.raw,
