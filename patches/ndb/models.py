@@ -27,9 +27,10 @@ from lazyentity.patches.api.entities import EntityHandle, ParsedEntityHandle
 from lazyentity.patches.ndb.expandos import live_properties
 from lazyentity.patches.ndb.mappings import is_written_plainly, mapping_for, named_kind
 from lazyentity.patches.ndb.profiling import count_model
+from lazyentity.patches.ndb.reads import ndb_key
 from lazyentity.patches.ndb.seams import CLIENT, CONVERSION
 from lazyentity.patches.ndb.structured import Dotted
-from lazyentity.patches.ndb.upstream import ndb_key, upstream_function
+from lazyentity.patches.ndb.upstream import upstream_function
 from lazyentity.patches.upstream import is_upstream
 from lazyentity.profiling import observer
 from lazyentity.readers import LAZY, STOCK

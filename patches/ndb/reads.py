@@ -12,6 +12,7 @@ from google.cloud.datastore_v1.services.datastore.transports.grpc import Datasto
 from google.cloud.datastore_v1.types import entity as entity_pb2
 from google.cloud.datastore_v1.types import query as query_pb2
 from google.cloud.ndb import _datastore_query, model
+from google.cloud.ndb import key as key_module
 from google.cloud.ndb.context import _state, get_context
 from google.cloud.ndb.tasklets import Future, tasklet
 
@@ -21,7 +22,7 @@ from lazyentity.patches.api.entities import EntityHandle, EntityResult
 from lazyentity.patches.api.responses import RunQueryResponse
 from lazyentity.patches.api.transports import LazyDatastoreGrpcTransport
 from lazyentity.patches.ndb.seams import CLIENT, HAS_NEXT_ASYNC, MESSAGE_CONVERSION, RESULT_KEY
-from lazyentity.patches.ndb.upstream import ndb_key, upstream_function
+from lazyentity.patches.ndb.upstream import upstream_function
 from lazyentity.patches.upstream import is_upstream
 from lazyentity.patches.wrapt_parts import ObjectProxy
 from lazyentity.readers import reader_of_rpc
@@ -31,6 +32,22 @@ _Method = Callable[[Any], Any]
 _FULL = query_pb2.EntityResult.ResultType.FULL
 _check_cache = upstream_function(_datastore_query._Result, "check_cache")
 _CHECKING: Final = frozenset(("check_cache", "key"))
+
+_Key: Final = key_module.Key
+# It shows what the class has now.
+_key_attributes: Final = vars(_Key)
+_found: Final = _key_attributes["_from_ds_key"]
+_from_ds_key: Final = _found if is_upstream(_found, key_module) else None
+
+
+def ndb_key(ds_key: Any) -> Any:
+    """Make a key as ``Key._from_ds_key()`` does; it is called if somebody replaced it."""
+    kind = key_module.Key
+    if kind is not _Key or _key_attributes["_from_ds_key"] is not _from_ds_key:
+        return kind._from_ds_key(ds_key)
+    key = object.__new__(_Key)
+    key._key, key._reference = ds_key, None
+    return key
 
 
 def _query_response(raw: bytes, reader: EntityReader | None = None) -> Any:
