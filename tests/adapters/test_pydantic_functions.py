@@ -228,7 +228,12 @@ class _ByMethod:
 class _ByPath:
     def __init__(self, entity: Any) -> None:
         self.held: Any = {}
-        self.path = Held.model_construct(inner=entity)
+        self.path = _Path(entity)
+
+
+class _Path:
+    def __init__(self, entity: Any) -> None:
+        self.inner = entity
 
 
 def _attributes(kind: Callable[[Any], Any], make: Make) -> Any:
