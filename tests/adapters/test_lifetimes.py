@@ -180,7 +180,7 @@ def test_iterators_stay_themselves(name: str) -> None:
         assert raised.value.errors()[0]["input"] is given
 
 
-@pytest.mark.parametrize("name", ["list", "generator"])
+@pytest.mark.parametrize("name", ITERATORS)
 def test_a_factory_keeps_its_iterator(name: str) -> None:
     given = ITERATORS[name]()
     made = pydantic.create_model("Made", value=(Any, pydantic.Field(default_factory=lambda: given)))
