@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import types
 from collections.abc import Iterator
 from typing import Any
@@ -38,9 +39,14 @@ def _unpatched() -> Iterator[None]:
 
 def _standing() -> dict[str, tuple[Any, Any]]:
     """Return what stands at every seam of every adapter whose library is there, and the seam."""
+    modules: dict[str, set[str]] = {}
     for library in libraries.LIBRARIES:
         for module in library.modules if library.adapter else ():
             pytest.importorskip(module)
+            modules.setdefault(str(library.adapter), set()).add(module)
+    for name, declared in modules.items():
+        adapter = importlib.import_module(f"{adapters.__name__}.{name}")
+        assert {seam.module for seam in adapter.SEAMS} <= declared
     found = {}
     for seam in seams():
         parent, attribute, _ = wrapt.resolve_path(seam.module, seam.path)
