@@ -89,7 +89,10 @@ def test_unwritable_files_are_found_before_measuring(option: str, tmp_path: Path
         ("--appengine", "--call", "ndb fetch"),
         *(
             ("--packed", *others)
-            for others in (("--columns",), ("--kind", "K"), ("--mixes", "mixed"))
+            for others in (
+                *(("--columns",), ("--kind", "K")),
+                *(("--mixes", "mixed"), ("--properties", "5")),
+            )
         ),
     ],
 )
