@@ -244,7 +244,9 @@ def test_projected_arrays_are_spread(client: datastore.Client, put: Put) -> None
 
     assert found() == [(1, "x"), (1, "y"), (2, "x"), (2, "y")]
     assert found(order=["-b", "a"]) == [(1, "y"), (2, "y"), (1, "x"), (2, "x")]
-    assert found(distinct_on=["a"], order=["a", "-b"]) == [(1, "y"), (2, "y")]
+    put("K", 2, a=[1, 3], b="w")
+    distinct = found(distinct_on=["a"], order=["a", "-b"])
+    assert distinct == [(1, "y"), (2, "y"), (3, "w")]
 
 
 def test_explain(client: datastore.Client, small_client: datastore.Client) -> None:
