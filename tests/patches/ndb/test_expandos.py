@@ -167,6 +167,13 @@ OPERATIONS: dict[str, Callable[[Any], Any]] = {
 }
 
 
+@pytest.mark.parametrize("kind", [kind.__name__ for kind in CLASSES])
+def test_every_class_reads_and_writes_as_stock(kind: str) -> None:
+    """Whatever is read first."""
+    for name in PROPERTIES:
+        Pair.of(entity_of(kind, PROPERTIES)).agree(reading(name), written)
+
+
 @FEWER
 @given(names=st.lists(st.sampled_from(sorted(OPERATIONS)), max_size=6))
 @pytest.mark.parametrize("kind", [kind.__name__ for kind in CLASSES])
