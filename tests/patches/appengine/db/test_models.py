@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import functools
+import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -30,6 +31,7 @@ from tests.patches.appengine.db.pairs import (
 )
 from tests.patches.models.cases import COPIES, Cases
 from tests.patches.models.machine import PICKS, Twins, converts, run
+from tests.patches.models.pairs import FEWER
 from tests.patches.models.shapes import Stored
 
 
@@ -39,6 +41,16 @@ class TestModels(Cases):
     changed = changed_entities()
     further_names = ("dynamic", "_entity", "_key", "unknown", "_unknown")
     copies_may_fail = False
+
+
+@FEWER
+@given(stored=ENTITIES, data=st.data())
+def test_private_attributes(stored: Stored, data: st.DataObject) -> None:
+    """The attributes that hold the values can be read themselves."""
+    names = [
+        f"{prefix}_{name}" for name in stored.shape.stored_names for prefix in ("", "_RESOLVED")
+    ]
+    Pair.assumed(stored.raw).agree(*map(operator.attrgetter, data.draw(st.permutations(names))))
 
 
 ON_VARS: list[Callable[[Any], Any]] = [
@@ -63,6 +75,15 @@ ON_VARS: list[Callable[[Any], Any]] = [
 ]
 
 
+@FEWER
+@given(stored=ENTITIES, operation=st.sampled_from(ON_VARS))
+def test_vars(stored: Stored, operation: Callable[[Any], Any]) -> None:
+    """``__dict__`` gives what stock's gives, with any operation first."""
+    pair = Pair.assumed(stored.raw)
+    pair.both(lambda model: operation(vars(model)))
+    pair.both(lambda model: dict(vars(model)))
+
+
 WHOLE: dict[str, Callable[[Any], Any]] = {
     "to_dict": db.to_dict,
     "to_xml": lambda model: model.to_xml(),
@@ -76,6 +97,12 @@ WHOLE: dict[str, Callable[[Any], Any]] = {
         sorted(model.instance_properties()),
     ),
 }
+
+
+@FEWER
+@given(stored=ENTITIES, operations=st.permutations(list(WHOLE.values())))
+def test_the_whole(stored: Stored, operations: list[Callable[[Any], Any]]) -> None:
+    Pair.assumed(stored.raw).agree(*operations)
 
 
 @given(stored=stored_entities())

@@ -121,6 +121,21 @@ def test_properties_that_are_indexed_otherwise_now() -> None:
     Pair.of(made.SerializeToString()).both(written)
 
 
+def test_a_computed_property_that_assigns_another() -> None:
+    """The value that it assigns is sent, if db comes to it later."""
+
+    def compute(model: Any) -> str:
+        assign(model, a="new", c="new")
+        return "computed"
+
+    class Assigning(db.Model):
+        a = db.StringProperty()
+        b = db.ComputedProperty(compute)
+        c = db.StringProperty()
+
+    Pair.of(raw_entity("Assigning", a="a", c="c")).both(written)
+
+
 class Hooked(db.StringProperty):
     """A property that runs code when it is written."""
 
