@@ -21,6 +21,7 @@ from google.appengine.api import datastore, datastore_types
 from google.appengine.ext import ndb
 from google.appengine.ext.ndb import model, tasklets, utils
 
+from tests.patches.appengine.ndb.sides import logged
 from tests.patches.appengine.services import fresh, lazily
 from tests.support import hostile
 from tests.support.snapshots import Raised, outcome
@@ -115,6 +116,33 @@ def test_futures() -> None:
                 waiting = waiting._next
     assert {"suspended generator wait", "tasklet wait", "tasklet get"} <= seen
     assert any(text.startswith("AutoBatcher") for text in seen if text is not None)
+
+
+def test_texts(mode: Mode) -> None:
+    """Futures and tasklets that fail are described as by stock ndb."""
+
+    @ndb.tasklet
+    def fail() -> Any:
+        yield ndb.Key("Any", 1).get_async()
+        raise ValueError("failed")
+
+    def described() -> Any:
+        futures = fresh()._memcache_get_batcher.add("key", (False, "", None)), fail()
+        pending = (ndb.Key("Any", 1).get_async(), futures[0])
+        # The innermost functions are not ndb's.
+        shown = [repr(future).partition(" for ")[2] for future in pending]
+        dumped = [future.dump().splitlines()[2:] for future in pending]
+        with logged() as texts:
+            outcome(futures[1].get_result)
+        return shown, dumped, texts
+
+    seen = []
+    for side in (nullcontext, mode):
+        # In one line: the texts have it.
+        with side():
+            seen.append(described())
+    assert seen[0][2]
+    assert seen[1] == seen[0]
 
 
 def test_of_a_call(mode: Mode) -> None:
