@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import functools
 import importlib
+import importlib.util
 from collections import Counter
 from collections.abc import Callable
 from typing import Any, Final
 
 from lazyentity.profiling.snapshot import Snapshot
+
+_API: Final = "opentelemetry.metrics"
 
 _COUNTERS: Final = {
     "lazyentity.entities": ("{entity}", "Entities received"),
@@ -50,9 +53,12 @@ def register(read: Callable[[], Totals]) -> bool:
         Whether the API is installed.
     """
     try:
-        api = importlib.import_module("opentelemetry.metrics")
+        if importlib.util.find_spec(_API) is None:
+            return False
     except ModuleNotFoundError:
         return False
+    # Outside of the above: an installed API that lacks a module of its own is to raise.
+    api = importlib.import_module(_API)
 
     def observe(observed: str, _options: Any) -> list[Any]:
         return [

@@ -58,8 +58,9 @@ def save(file: Path, kind: str | None, **options: str | None) -> None:
         client = datastore.Client(**options)
         query = client.query(kind=kind)
         count = _count(client, query)
+        is_empty = not list(query.fetch(limit=1)) if count is None else count == 0
         # More likely a misspelt name than a kind to keep.
-        if not (list(query.fetch(limit=1)) if count is None else count):
+        if is_empty:
             raise click.ClickException(f"there is no entity of kind {kind!r}; {file} was not made")
         _fill(file, query, count)
 
