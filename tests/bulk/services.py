@@ -94,6 +94,17 @@ class RecordingService(DatastoreService):
 
         self.before = before
 
+    def fail_applied_commits(self) -> None:
+        """Answer two commits that are applied with errors that are sent again."""
+        failures = [grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.ABORTED]
+
+        def apply_and_fail(response: bytes) -> bytes:
+            if failures:
+                raise refusal(failures.pop())
+            return response
+
+        self.change = {"Commit": apply_and_fail}
+
     def edit(self, method: str, change: Callable[[Any], object]) -> None:
         """Change the message of each response of a method."""
 

@@ -135,14 +135,7 @@ def test_retries_store_no_entity_twice(any_client: Client, service: RecordingSer
     entities = [Entity(any_client.key(_KIND)) for _ in range(2)]
     for number, entity in enumerate(entities):
         entity["number"] = number
-    failures = [grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.ABORTED]
-
-    def apply_and_fail(response: bytes) -> bytes:
-        if failures:
-            raise refusal(failures.pop())
-        return response
-
-    service.change = {"Commit": apply_and_fail}
+    service.fail_applied_commits()
     put_many(any_client, entities, retry=FAST)
     assert service.sizes("Commit") == [2, 2, 2]
     assert sorted(_numbers(any_client).values()) == [0, 1]

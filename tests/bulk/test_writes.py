@@ -7,7 +7,6 @@ from collections.abc import Callable, Generator, Iterator
 from typing import Any
 from unittest import mock
 
-import grpc
 import pytest
 from google.cloud import datastore
 
@@ -16,7 +15,7 @@ from lazyentity.bulk import BulkError, delete_many, put_many
 from lazyentity.bulk.windows import Window
 from lazyentity.codec import messages
 from lazyentity.patches.api.requests import CommitBytes
-from tests.bulk.services import FAST, RecordingService, ids_of, refusal, stored
+from tests.bulk.services import FAST, RecordingService, ids_of, stored
 from tests.support.clients import PROJECT
 
 Client = datastore.Client
@@ -85,14 +84,7 @@ def test_retries(any_client: Client, service: RecordingService, write: Any) -> N
     """Of a commit that was applied, and answered with an error, too."""
     given = write.given(any_client, 2)
     service.forget()
-    failures = [grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.ABORTED]
-
-    def apply_and_fail(response: bytes) -> bytes:
-        if failures:
-            raise refusal(failures.pop())
-        return response
-
-    service.change = {"Commit": apply_and_fail}
+    service.fail_applied_commits()
     write.call(any_client, given, retry=FAST)
     assert service.sizes("Commit") == [2, 2, 2]
     assert write.written(any_client, 2) == [1, 2]
