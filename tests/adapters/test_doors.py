@@ -231,7 +231,7 @@ for name in "orjson", "msgspec", "pydantic", "polars", "pyarrow", "duckdb", "xml
     "unpatched": f"{_PATCH}(); lazyentity.unpatch()",
     "patched": f"{_PATCH}()",
 }
-"""What the application does before the first entity comes in."""
+"""Programs of the application, run before the first entity comes in."""
 
 
 def _come_in(state: str, folder: Path, **environment: str) -> tuple[dict[str, str], list[str]]:

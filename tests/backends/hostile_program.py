@@ -91,7 +91,7 @@ def main(kind: Any) -> int:
         arguments = [kind, NATIVE.from_bytes(PLAIN)]
         arguments += [_argument(make, chance) for make in hostile.VALUES]
         for call in _calls(instance, kind, arguments):
-            # What the arguments do is limited for each call.
+            # The arguments may do only so much in each call.
             hostile.Evil.start([instance], chance)
             with contextlib.suppress(Exception):
                 call()

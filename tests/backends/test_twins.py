@@ -155,7 +155,7 @@ def test_declared_members_of_a_shape(backend: str) -> None:
 
 @pytest.mark.parametrize("name", STUBS)
 def test_stubs(name: str) -> None:
-    """What a stub declares is in the module; public functions and classes of that are declared."""
+    """The module has all that its stub declares, which has its public functions and classes."""
     module = importlib.import_module(f"lazyentity.native.{name}")
     stub = ast.parse((PACKAGE / "native" / f"{name}.pyi").read_text(encoding="utf-8"))
     for declared, body in _names(stub.body):

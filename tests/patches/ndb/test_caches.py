@@ -79,7 +79,7 @@ class TestHits:
     """Models in the cache are not asked of the datastore."""
 
     def test_give_what_stock_gives(self, loopback_sides: Sides, cache: Any, read: Read) -> None:
-        """Whoever cached them, and whoever reads them."""
+        """The side that cached them makes no difference, nor does the one that reads them."""
         stock, calls = read_counted(loopback_sides, None, _all_stored)
         assert calls == ["lookup"]
         assert read(_all_stored) == (stock, ["lookup"])

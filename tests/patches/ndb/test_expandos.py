@@ -169,7 +169,7 @@ OPERATIONS: dict[str, Callable[[Any], Any]] = {
 
 @pytest.mark.parametrize("kind", [kind.__name__ for kind in CLASSES])
 def test_every_class_reads_and_writes_as_stock(kind: str) -> None:
-    """Whatever is read first."""
+    """The property that is read first makes no difference."""
     for name in PROPERTIES:
         Pair.of(entity_of(kind, PROPERTIES)).agree(reading(name), written)
 

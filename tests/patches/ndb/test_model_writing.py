@@ -217,7 +217,7 @@ _DYNAMIC_CHANGES: dict[str, Change] = {
     ],
 )
 def test_a_property_changes_the_others(kind: str, name: str) -> None:
-    """What is sent, and what the model is then, is as in stock; nothing is lost.
+    """The message that is sent, and the model afterwards, are as in stock; nothing is lost.
 
     Stock raises where the dynamic properties are not those any more.
     """
