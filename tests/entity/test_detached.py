@@ -226,6 +226,7 @@ def test_reads_like_any_entity(lazy_type: type[LazyEntity]) -> None:
     assert repr(detached) == f"<Entity('Kind', 'name') {ordered}>"
     assert snapshot(detached) == snapshot(stock)
     assert detached == stock == detached != stock_entity(PLAIN) != detached
+    assert detached != lazy_type.from_bytes(PLAIN) != detached
     assert dict(dict.items(detached)) == ordered
 
 

@@ -11,6 +11,10 @@ from unittest import mock
 import pytest
 from google.cloud import datastore
 from google.cloud.datastore import batch as batch_module
+from google.cloud.datastore import client as client_module
+from google.cloud.datastore import helpers
+from google.cloud.datastore import query as query_module
+from google.cloud.datastore_v1.services.datastore.async_client import DatastoreAsyncClient
 
 import lazyentity
 from lazyentity.patches.registry import EitherSeam, Patch, Seam
@@ -27,7 +31,29 @@ OF_WRITES: list[tuple[Any, str]] = [
 ]
 """Replaced attributes of keys and batches."""
 
+SEAMS: list[tuple[Any, str]] = [
+    *OF_WRITES,
+    (helpers, "entity_from_protobuf"),
+    (helpers, "entity_to_protobuf"),
+    (client_module.Client, "_datastore_api"),
+    (client_module.Client, "get_multi"),
+    (DatastoreAsyncClient, "lookup"),
+    (DatastoreAsyncClient, "run_query"),
+    (DatastoreAsyncClient, "commit"),
+    (query_module.Iterator, "_next_page"),
+]
+"""Written by hand: the declared seams are what the test below is to check."""
+
 Client = datastore.Client
+
+
+def test_patching_replaces_these_and_nothing_else() -> None:
+    """The attributes on the path of reads and writes."""
+    lazyentity.patch("datastore")
+    now = standing()
+    assert now.keys() == ORIGINALS.keys()
+    changed = sorted(place for place in now if now[place] != ORIGINALS[place])
+    assert changed == sorted((holder.__name__, name) for holder, name in SEAMS)
 
 
 def test_unpatching_what_is_not_patched_does_nothing() -> None:

@@ -13,6 +13,7 @@ import grpc
 import pytest
 from google.cloud import datastore
 from google.cloud.datastore import _gapic
+from google.cloud.datastore.query import PropertyFilter
 from google.cloud.datastore_v1.services.datastore.transports import grpc as grpc_transport
 
 from tests.patches.conftest import Make
@@ -169,6 +170,9 @@ def test_records_are_those_of_the_stock_client(
         for changed in (entity, made):
             changed["added"] = 1
         client.put_multi([entity, made])
+        query = client.query(kind=KIND)
+        query.add_filter(filter=PropertyFilter("number", "<", 0))
+        assert list(query.fetch()) == []
         return result["classes"], list(map(_told, google_log.records))
 
     _, stock = logged(lambda client: client)

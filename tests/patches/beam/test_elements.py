@@ -138,7 +138,7 @@ _CHANGES: dict[str, Callable[[Any], object]] = {
     "deletes": lambda one: (one.properties.__delitem__("text"), one.properties.pop("inner")),
     "replaces": lambda one: setattr(one, "properties", {"number": 5}),
     "changes a list": lambda one: one.properties["list"].append(5),
-    "changes inside": lambda one: one.properties["inner"].properties.update(number=78),
+    "changes inside": lambda one: one.properties["inner"].properties.__setitem__("number", 78),
     "changes an inner key": lambda one: setattr(
         one.properties["inner"].key, "path_elements", ("Inner", 5)
     ),

@@ -62,7 +62,7 @@ def check_results(
 ) -> set[ClientName]:
     """Check that the pipeline has Beam's results, and stores what it stores with Beam's elements.
 
-    What was written lazily is read and written again. Meanings, which Beam drops, stay.
+    Entities that were written lazily are read and written again. Meanings, which Beam drops, stay.
 
     Args:
         read: makes the lazy transform.
@@ -289,7 +289,7 @@ def test_display_data() -> None:
     assert _displayed(_STOCK) == stock
 
 
-_MANY = 20_000
+_MANY = 100_000
 _SMALL = "Small"
 
 

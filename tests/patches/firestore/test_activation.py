@@ -6,7 +6,6 @@ import asyncio
 import multiprocessing
 import pickle
 import types
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +15,6 @@ from google.cloud import firestore
 from google.cloud.firestore_v1 import client
 
 import lazyentity
-from lazyentity.cli.doctor.clients import findings
-from lazyentity.patches.firestore.seams import CLIENT, DISTRIBUTION
 from tests.patches.firestore.conftest import EMULATOR_HOST, Make
 from tests.patches.firestore.describing import is_lazy
 from tests.patches.firestore.server import DocumentServer
@@ -202,11 +199,3 @@ def test_a_program_that_knows_nothing_of_lazyentity(server: DocumentServer, tmp_
     program.write_text(_PROGRAM)
     environment = {EMULATOR_HOST: f"127.0.0.1:{server.port}"}
     assert answer("-m", "lazyentity", "run", str(program), **environment) == [False] * 20
-
-
-def test_doctor() -> None:
-    """It names the version, and each attribute that would be replaced."""
-    (told,) = [each for each in findings(False, ()) if each.subject == CLIENT.name]
-    assert f"{DISTRIBUTION} {metadata.version(DISTRIBUTION)}" in told.text
-    assert len(told.details) == len(CLIENT.seams)
-    assert "google.cloud.firestore_v1.base_document:DocumentSnapshot.to_dict" in told.details
