@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import operator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -113,16 +114,30 @@ def test_to_dict(
     assert lazyentity.decoded(lazy) == before
 
 
+def _errors(value: Any) -> Iterator[Raised]:
+    """Yield the error that is the value, or those of the values inside of it."""
+    if isinstance(value, Raised):
+        yield value
+    elif isinstance(value, dict):
+        for name in value:
+            yield from _errors(outcome(operator.getitem, value, name))
+    elif isinstance(value, list):
+        for item in value:
+            yield from _errors(item)
+
+
 @given(raw=FAULTY)
 def test_what_cannot_be_decoded(lazy_type: type[LazyEntity], raw: bytes) -> None:
     """An unreadable property raises as reading it does; others are returned if they are named."""
     for name in lazy_type.from_bytes(raw):
-        read = outcome(lambda name=name: plain(lazy_type.from_bytes(raw)[name]))
+        read = outcome(operator.getitem, lazy_type.from_bytes(raw), name)
         made = outcome(lazyentity.to_dict, lazy_type.from_bytes(raw), name)
-        if isinstance(read, Raised):
-            assert made == read
+        # The order of upb's maps, and so that of the errors in a value, differs between processes.
+        errors = list(_errors(read))
+        if errors:
+            assert made in errors
         else:
-            assert snapshot(made) == snapshot({name: read})
+            assert snapshot(made) == snapshot({name: plain(read)})
     stock, lazy = outcome(stock_entity, raw), lazy_type.from_bytes(raw)
     made = outcome(lazyentity.materialize, lazy)
     assert isinstance(made, Raised) == isinstance(stock, Raised)
