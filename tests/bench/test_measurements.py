@@ -324,7 +324,9 @@ def test_adapted(use: str) -> None:
 @pytest.mark.parametrize(
     "use", [("pydantic", "model_dump"), ("xml.etree", "TreeBuilder.start"), adapter_costs.UVICORN]
 )
-def test_adapter_costs(use: tuple[str, str]) -> None:
+def test_adapter_costs(use: tuple[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    for calls in "AFTER_CHANGE", "_REQUESTS":
+        monkeypatch.setattr(adapter_costs, calls, 2)
     library, name = use
     _checked(adapter_costs.measure(*use, ONCE), "no ratio", library=library, use=name)
 
