@@ -20,7 +20,7 @@ _Mutation: Any = datastore_pb2.Mutation.pb()
 _RunQueryRequest: Any = datastore_pb2.RunQueryRequest.pb()
 
 _new = object.__new__
-# That of the requests is in Python.
+# That of the proxies is in Python, and there is a mutation for each entity.
 _set = object.__setattr__
 
 # The fields of the requests that clients make, with their types.
@@ -204,8 +204,10 @@ class MutationBytes(Changeable):
         Args:
             operation: insert or upsert.
         """
-        mutation = object.__new__(cls)
-        mutation._operation, mutation._fields, mutation._messages = operation, {}, {}
+        mutation = _new(cls)
+        _set(mutation, "_operation", operation)
+        _set(mutation, "_fields", {})
+        _set(mutation, "_messages", {})
         return mutation
 
     def pending(self) -> dict[str, bytes] | None:
@@ -226,7 +228,7 @@ class MutationBytes(Changeable):
         Args:
             serialised: as any request can hold it.
         """
-        self._fields = {self._operation: serialised}
+        _set(self, "_fields", {self._operation: serialised})
         made = self._messages.get(None)
         if made is not None:
             self._copy_entity(made)
