@@ -20,7 +20,7 @@ _Mutation: Any = datastore_pb2.Mutation.pb()
 _RunQueryRequest: Any = datastore_pb2.RunQueryRequest.pb()
 
 _new = object.__new__
-# That of the proxies is in Python, and there is a mutation for each entity.
+# Changeable.__setattr__ is in Python, and there is a mutation for each entity.
 _set = object.__setattr__
 
 # The fields of the requests that clients make, with their types.

@@ -60,7 +60,7 @@ def add_mutation(batch: Any, operation: str) -> Any:
     else:
         mutation = MutationBytes.of(operation)
         message = object.__new__(_EntityOfMutation)
-        # Its own method is in Python.
+        # Changeable.__setattr__ is in Python.
         object.__setattr__(message, "_mutation", mutation)
     batch._mutations.append(mutation)
     return message
