@@ -95,26 +95,19 @@ QUERIES = {
 
 
 Probe = Callable[[Any], Any]
+Probes = dict[str, Probe]
 
 
-def _reading(*names: str) -> list[Probe]:
-    def reader(name: str) -> Probe:
-        def probe(message: Any) -> Any:
-            return getattr(message, name), name in message
+def _reading(*names: str) -> Probes:
+    def probe(name: str) -> Probe:
+        return lambda message: (getattr(message, name), name in message)
 
-        probe.__name__ = f"reading {name}"
-        return probe
-
-    return [reader(name) for name in names]
+    return {f"reading {name}": probe(name) for name in names}
 
 
 def _fresh(message: Any) -> Any:
     """Return the stock message that ``message`` is a proxy or a copy of."""
     return message.__class__.deserialize(type(message).serialize(message))
-
-
-def reads_nothing(message: Any) -> Any:
-    return None, message
 
 
 def is_an_instance(message: Any) -> Any:
@@ -124,10 +117,6 @@ def is_an_instance(message: Any) -> Any:
 def is_equal(message: Any) -> Any:
     fresh = _fresh(message)
     return message == fresh, fresh == message, message != fresh, fresh != message
-
-
-def is_equal_to_itself(message: Any) -> Any:
-    return message == message, message != message
 
 
 def is_unequal(message: Any) -> Any:
@@ -143,12 +132,6 @@ def to_dict(message: Any) -> Any:
     return type(message).to_dict(message)
 
 
-def to_dict_with_options(message: Any) -> Any:
-    return type(message).to_dict(
-        message, preserving_proto_field_name=False, use_integers_for_enums=False
-    )
-
-
 def instance_class_methods(message: Any) -> Any:
     """The class's functions also called through the instance's class."""
     kind = message.__class__
@@ -159,24 +142,8 @@ def to_upb(message: Any) -> Any:
     return type(message).pb(message), message._pb, type(type(message).pb(message)).__name__
 
 
-def serialised(message: Any) -> Any:
-    return message.__class__.deserialize(type(message).serialize(message))
-
-
 def as_text(message: Any) -> Any:
     return str(message), repr(message), f"{message}"
-
-
-def truth(message: Any) -> Any:
-    return bool(message)
-
-
-def hashing(message: Any) -> Any:
-    return hash(message)
-
-
-def copied(message: Any) -> Any:
-    return copy.copy(message)
 
 
 def deeply_copied(message: Any) -> Any:
@@ -188,31 +155,43 @@ def pickled(message: Any) -> Any:
     return pickle.loads(pickle.dumps(message))
 
 
-def merged_into_another(message: Any) -> Any:
-    return message.__class__(message), message.__class__(message, transaction=b"other")
-
-
 def copied_into_another(message: Any) -> Any:
     other = message.__class__()
     message.__class__.copy_from(other, message)
     return other
 
 
-def reading_what_is_not_there(message: Any) -> Any:
-    return message.no_such_field
-
-
-def asking_for_what_is_not_there(message: Any) -> Any:
-    return hasattr(message, "no_such_field"), "no_such_field" in message
-
-
-ANY = [
-    *(reads_nothing, is_an_instance, is_equal, is_equal_to_itself, is_unequal),
-    *(to_json, to_dict, to_dict_with_options, instance_class_methods, to_upb, serialised),
-    *(as_text, truth, hashing, copied, deeply_copied, pickled),
-    *(merged_into_another, copied_into_another, asking_for_what_is_not_there),
-    reading_what_is_not_there,
-]
+ANY: Probes = {
+    "reads_nothing": lambda message: (None, message),
+    "is_an_instance": is_an_instance,
+    "is_equal": is_equal,
+    "is_equal_to_itself": lambda message: (message == message, message != message),
+    "is_unequal": is_unequal,
+    "to_json": to_json,
+    "to_dict": to_dict,
+    "to_dict_with_options": lambda message: type(message).to_dict(
+        message, preserving_proto_field_name=False, use_integers_for_enums=False
+    ),
+    "instance_class_methods": instance_class_methods,
+    "to_upb": to_upb,
+    "serialised": _fresh,
+    "as_text": as_text,
+    "truth": bool,
+    "hashing": hash,
+    "copied": copy.copy,
+    "deeply_copied": deeply_copied,
+    "pickled": pickled,
+    "merged_into_another": lambda message: (
+        message.__class__(message),
+        message.__class__(message, transaction=b"other"),
+    ),
+    "copied_into_another": copied_into_another,
+    "asking_for_what_is_not_there": lambda message: (
+        hasattr(message, "no_such_field"),
+        "no_such_field" in message,
+    ),
+    "reading_what_is_not_there": lambda message: message.no_such_field,
+}
 
 
 def results_of_lookup(message: Any) -> Any:
@@ -224,8 +203,8 @@ def _results(results: Any) -> Any:
         (
             *(result, result.entity, result.entity.key, len(result.entity.properties)),
             *(result.version, result.create_time, result.update_time, result.cursor),
-            *(truth(result), truth(result.entity), as_text(result.entity), to_json(result)),
-            *(copied(result), is_equal(result), is_equal(result.entity), to_dict(result.entity)),
+            *(bool(result), bool(result.entity), as_text(result.entity), to_json(result)),
+            *(copy.copy(result), is_equal(result), is_equal(result.entity), to_dict(result.entity)),
             *("entity" in result, "cursor" in result, "key" in result.entity),
             *(result.entity._pb.HasField("key"), to_upb(result.entity)),
             [value.string_value for _, value in sorted(result.entity.properties.items())],
@@ -243,15 +222,12 @@ def lookup_results_as_sequences(message: Any) -> Any:
     )
 
 
-LOOKUP = [
-    *ANY,
-    *_reading("found", "missing", "deferred", "transaction", "read_time"),
-    *(results_of_lookup, lookup_results_as_sequences),
-]
-
-
-def results_of_query(message: Any) -> Any:
-    return _results(message.batch.entity_results)
+LOOKUP: Probes = {
+    **ANY,
+    **_reading("found", "missing", "deferred", "transaction", "read_time"),
+    "results_of_lookup": results_of_lookup,
+    "lookup_results_as_sequences": lookup_results_as_sequences,
+}
 
 
 def batch(message: Any) -> Any:
@@ -260,13 +236,9 @@ def batch(message: Any) -> Any:
         *(part.skipped_results, part.skipped_cursor, part.entity_result_type, part.end_cursor),
         *(part.more_results, part.snapshot_version, part.read_time, len(part.entity_results)),
         *("end_cursor" in part, "read_time" in part, "batch" in message),
-        *(truth(part), as_text(part), to_json(part), to_dict(part), to_upb(part), copied(part)),
+        *(bool(part), as_text(part), to_json(part), to_dict(part), to_upb(part), copy.copy(part)),
         *(is_equal(part), is_an_instance(part), deeply_copied(part), pickled(part)),
     ]
-
-
-def batch_is_used_in_another(message: Any) -> Any:
-    return datastore_pb2.RunQueryResponse(batch=message.batch)
 
 
 def metrics(message: Any) -> Any:
@@ -277,12 +249,14 @@ def metrics(message: Any) -> Any:
     )
 
 
-QUERY = [
-    *ANY,
-    *_reading("batch", "query", "transaction", *["explain_metrics"] * EXPLAINS),
-    *(results_of_query, batch, batch_is_used_in_another),
-    *[metrics] * EXPLAINS,
-]
+QUERY: Probes = {
+    **ANY,
+    **_reading("batch", "query", "transaction", *["explain_metrics"] * EXPLAINS),
+    "results_of_query": lambda message: _results(message.batch.entity_results),
+    "batch": batch,
+    "batch_is_used_in_another": lambda message: datastore_pb2.RunQueryResponse(batch=message.batch),
+    **({"metrics": metrics} if EXPLAINS else {}),
+}
 
 
 def comparable(result: Any) -> Any:

@@ -57,14 +57,14 @@ def _check(probe: Probe, response: Any, proxy: Any) -> None:
         assert asked(message) == expected
 
 
-@pytest.mark.parametrize("probe", LOOKUP, ids=lambda probe: probe.__name__)
+@pytest.mark.parametrize("probe", LOOKUP.values(), ids=LOOKUP)
 @pytest.mark.parametrize("response", LOOKUPS.values(), ids=LOOKUPS)
 def test_lookup_responses(response: Any, probe: Probe) -> None:
     """A lookup response answers, or refuses, as the stock message of the same bytes does."""
     _check(probe, response, responses.LookupResponse)
 
 
-@pytest.mark.parametrize("probe", QUERY, ids=lambda probe: probe.__name__)
+@pytest.mark.parametrize("probe", QUERY.values(), ids=QUERY)
 @pytest.mark.parametrize("response", QUERIES.values(), ids=QUERIES)
 def test_query_responses(response: Any, probe: Probe) -> None:
     """The same of a query's."""
