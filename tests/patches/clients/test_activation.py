@@ -7,6 +7,7 @@ import operator
 import sys
 import warnings
 from collections.abc import Callable, Sequence
+from importlib import metadata
 from types import ModuleType
 from typing import Any
 
@@ -14,6 +15,7 @@ import pytest
 import wrapt
 
 import lazyentity
+from lazyentity.cli.doctor.clients import findings
 from lazyentity.patches.clients import CLIENTS
 from lazyentity.patches.registry import Seam
 from tests.conftest import INSTALLED
@@ -173,6 +175,18 @@ def test_a_client_that_lacks_an_attribute(
             assert all(map(operator.is_, originals, [each.resolve() for each in others]))
             assert described is not client or lazyentity.patched() == ()
             lazyentity.unpatch()
+
+
+def test_doctor(subject: Subject) -> None:
+    """It names the version, and each attribute that would be replaced."""
+    importlib.import_module(subject.module)
+    described = _DESCRIBED.get(subject.name, CLIENTS[subject.client])
+    (told,) = [each for each in findings(False, ()) if each.subject == described.name]
+    version = metadata.version(described.distribution)
+    assert f"{described.distribution} {version} (supported: {described.supported})" in told.text
+    assert told.text.endswith(f"patch() would replace {len(told.details)} attributes")
+    assert list(told.details) == [f"{seam.module}:{seam.path}" for seam in described.patch.seams]
+    assert len(told.details) == len(described.seams)
 
 
 def test_unpatching_leaves_the_others(subject: Subject, is_lazy: Callable[[], bool]) -> None:

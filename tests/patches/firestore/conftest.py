@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -14,6 +16,24 @@ from tests.patches.firestore.sides import SIDES
 
 EMULATOR_HOST = "FIRESTORE_EMULATOR_HOST"
 Make = Callable[..., Any]
+
+
+class Stopped(Exception):
+    """As the handler of a worker's time limit raises it."""
+
+
+@contextmanager
+def stopping() -> Iterator[None]:
+    """Have SIGINT raise :class:`Stopped`."""
+
+    def stop(number: int, frame: Any) -> None:
+        raise Stopped
+
+    earlier = signal.signal(signal.SIGINT, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, earlier)
 
 
 @pytest.fixture(scope="session")

@@ -7,6 +7,7 @@ import functools
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from typing import Any
 
 import grpc
@@ -42,6 +43,18 @@ class Fields(dict[str, Any]):
         return _serialised(self)
 
 
+@contextmanager
+def serving(handlers: dict[str, Any]) -> Iterator[int]:
+    """Run a server of methods of Firestore's API while inside, and give its port."""
+    server = grpc.server(ThreadPoolExecutor(8))
+    service = grpc.method_handlers_generic_handler("google.firestore.v1.Firestore", handlers)
+    server.add_generic_rpc_handlers((service,))
+    port = server.add_insecure_port("127.0.0.1:0")
+    server.start()
+    yield port
+    server.stop(None).wait()
+
+
 class DocumentServer:
     """A server with its documents in memory.
 
@@ -60,18 +73,15 @@ class DocumentServer:
         self._lock = threading.RLock()
         self._ticks = 0
         self._changed = threading.Condition(self._lock)
-        self._server: Any = None
+        self._running = serving(self._handlers())
         self.port = 0
 
     def __enter__(self) -> DocumentServer:
-        self._server = grpc.server(ThreadPoolExecutor(8))
-        self._server.add_generic_rpc_handlers((self._handlers(),))
-        self.port = self._server.add_insecure_port("127.0.0.1:0")
-        self._server.start()
+        self.port = self._running.__enter__()
         return self
 
     def __exit__(self, *error: object) -> None:
-        self._server.stop(None).wait()
+        self._running.__exit__(None, None, None)
 
     def clear(self) -> None:
         """Forget all documents, calls and failures to come; the clock starts anew."""
@@ -93,7 +103,7 @@ class DocumentServer:
         document.update_time.CopyFrom(now)
         self.documents[name] = document.SerializeToString()
 
-    def _handlers(self) -> Any:
+    def _handlers(self) -> dict[str, Any]:
         unary, stream = grpc.unary_unary_rpc_method_handler, grpc.unary_stream_rpc_method_handler
         methods: dict[str, tuple[Any, Any, Any]] = {
             "BatchGetDocuments": (stream, self._batch_get, types.BatchGetDocumentsRequest),
@@ -115,17 +125,14 @@ class DocumentServer:
 
             return call
 
-        return grpc.method_handlers_generic_handler(
-            "google.firestore.v1.Firestore",
-            {
-                name: make(
-                    counted(name, method),
-                    request_deserializer=request.pb().FromString,
-                    response_serializer=lambda response: response.SerializeToString(),
-                )
-                for name, (make, method, request) in methods.items()
-            },
-        )
+        return {
+            name: make(
+                counted(name, method),
+                request_deserializer=request.pb().FromString,
+                response_serializer=lambda response: response.SerializeToString(),
+            )
+            for name, (make, method, request) in methods.items()
+        }
 
     def _now(self) -> Timestamp:
         with self._lock:

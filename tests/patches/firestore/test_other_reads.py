@@ -6,7 +6,6 @@ import datetime
 import json
 import queue
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import grpc
@@ -23,7 +22,7 @@ from lazyentity.patches.firestore import listeners
 from tests.patches.firestore.conftest import EMULATOR_HOST, Make
 from tests.patches.firestore.describing import described, is_lazy, outcome
 from tests.patches.firestore.reading import WHEN, fill
-from tests.patches.firestore.server import DocumentServer
+from tests.patches.firestore.server import DocumentServer, serving
 from tests.patches.firestore.sides import SIDES
 
 NAME = "projects/p/databases/(default)/documents/things"
@@ -54,13 +53,8 @@ def pipelines_port() -> Iterator[int]:
             _pipeline, response_serializer=lambda response: response._pb.SerializeToString()
         )
     }
-    other = grpc.server(ThreadPoolExecutor(2))
-    service = grpc.method_handlers_generic_handler("google.firestore.v1.Firestore", handlers)
-    other.add_generic_rpc_handlers((service,))
-    port = other.add_insecure_port("127.0.0.1:0")
-    other.start()
-    yield port
-    other.stop(None).wait()
+    with serving(handlers) as port:
+        yield port
 
 
 def _told(result: Any) -> Any:

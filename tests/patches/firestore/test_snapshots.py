@@ -18,6 +18,7 @@ from hypothesis import given
 
 import lazyentity
 from lazyentity.patches.firestore import reads, responses
+from tests.patches.firestore.conftest import Stopped, stopping
 from tests.patches.firestore.describing import described, outcome
 from tests.patches.firestore.documents import (
     DOCUMENT,
@@ -278,10 +279,6 @@ def test_order_of_fields() -> None:
     assert lazyentity.backend == "pure" or found == names
 
 
-class _Stopped(Exception):
-    """As the handler of a worker's time limit raises it."""
-
-
 class _SignallingClient(firestore.Client):
     """Gets a signal while it makes a reference that was read, once."""
 
@@ -299,15 +296,7 @@ def test_the_exception_of_a_signal_handler(read: Callable[[Any], Any]) -> None:
     """It is no error of the document, which another conversion could avoid."""
     client = _SignallingClient(project="p", credentials=AnonymousCredentials())
     snapshot = _lazy({"a": CLIENT.document("things/two")}, client.collection("things"))
-
-    def stop(number: int, frame: Any) -> None:
-        raise _Stopped
-
-    earlier = signal.signal(signal.SIGINT, stop)
-    try:
-        client.is_due = True
-        with pytest.raises(_Stopped):
-            read(snapshot)
-    finally:
-        signal.signal(signal.SIGINT, earlier)
+    client.is_due = True
+    with stopping(), pytest.raises(Stopped):
+        read(snapshot)
     assert read(snapshot) is not None

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 import gc
 import os
 import signal
 import threading
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import grpc
@@ -21,9 +19,10 @@ from grpc import _channel as grpc_channel
 
 import lazyentity
 from lazyentity.patches.firestore import streams
-from tests.patches.firestore.conftest import EMULATOR_HOST, Make
+from tests.patches.firestore.conftest import EMULATOR_HOST, Make, Stopped, stopping
 from tests.patches.firestore.describing import is_lazy, outcome
 from tests.patches.firestore.documents import response_of
+from tests.patches.firestore.server import serving
 
 NEVER = Retry(predicate=lambda error: False)
 
@@ -94,22 +93,6 @@ def test_a_channel_that_is_closed_after_a_stream_was_given_up(client: Any) -> No
     assert stock[0] is ValueError
 
 
-class _Stopped(Exception):
-    """As the handler of a worker's time limit raises it."""
-
-
-@contextlib.contextmanager
-def _stopping() -> Iterator[None]:
-    def stop(number: int, frame: Any) -> None:
-        raise _Stopped
-
-    earlier = signal.signal(signal.SIGINT, stop)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, earlier)
-
-
 @pytest.mark.parametrize("at", ["message", "event"])
 def test_a_signal_handler_that_raises(
     at: str, client: Any, monkeypatch: pytest.MonkeyPatch
@@ -127,29 +110,16 @@ def test_a_signal_handler_that_raises(
         signal.raise_signal(signal.SIGINT)
         return handle(*args)
 
-    with _stopping(), monkeypatch.context() as replaced:
+    with stopping(), monkeypatch.context() as replaced:
         if at == "message":
             replaced.setattr(method, "_read", reading)
         else:
             replaced.setattr(grpc_channel, "_handle_event", handling)
-        with pytest.raises(_Stopped):
+        with pytest.raises(Stopped):
             count(client)
     gc.collect()
     assert len(method._abandoned) == (at == "message")
     assert count(client) == 20
-
-
-@contextlib.contextmanager
-def _serving(answer: Any) -> Iterator[int]:
-    """Run a server of queries; gives its port."""
-    handlers: dict[str, Any] = {"RunQuery": grpc.unary_stream_rpc_method_handler(answer)}
-    server = grpc.server(ThreadPoolExecutor(2))
-    service = grpc.method_handlers_generic_handler("google.firestore.v1.Firestore", handlers)
-    server.add_generic_rpc_handlers((service,))
-    port = server.add_insecure_port("127.0.0.1:0")
-    server.start()
-    yield port
-    server.stop(None).wait()
 
 
 def _malformed(request: bytes, context: Any) -> Iterator[bytes]:
@@ -183,7 +153,7 @@ def test_errors_are_those_of_grpc(
     answer: Any, found: Any, error: Any, make_side: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Also behind the error that the client makes of them."""
-    with _serving(answer) as port:
+    with serving({"RunQuery": grpc.unary_stream_rpc_method_handler(answer)}) as port:
         monkeypatch.setenv(EMULATOR_HOST, f"127.0.0.1:{port}")
         client = make_side().client
 
