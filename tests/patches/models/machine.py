@@ -1,10 +1,8 @@
-"""Any sequence of operations on a model of ndb, whichever library it is of."""
+"""Any sequence of operations on a model, whichever library it is of."""
 
 from __future__ import annotations
 
 import copy
-import pickle
-from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any, ClassVar
 
@@ -12,6 +10,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
     RuleBasedStateMachine,
+    initialize,
     invariant,
     precondition,
     rule,
@@ -19,34 +18,69 @@ from hypothesis.stateful import (
 )
 
 from lazyentity.codec.undecoded import UNDECODED
-from tests.patches.models.pairs import FEWER, ModelPair, is_lazy
-from tests.patches.models.shapes import Shape
+from tests.patches.models.cases import COPIES
+from tests.patches.models.pairs import FEWER, ModelPair, assigning, deleting, is_lazy, reading
+from tests.patches.models.shapes import Shape, Stored
 from tests.support.snapshots import Raised, outcome
 
 PICKS = st.integers(0, 14)
 ANY = st.one_of(st.none(), st.integers(0, 3), st.text(max_size=2), st.lists(st.integers(0, 2)))
-DUPLICATES: list[Callable[[Any], Any]] = [
-    copy.copy,
-    copy.deepcopy,
-    lambda entity: pickle.loads(pickle.dumps(entity)),
-]
 
 
 class Twins(RuleBasedStateMachine):
-    """A model of each side with the same operations, and the copies made of them."""
+    """A model of each side with the same operations, and the copies made of them.
 
-    def start(self, shape: Shape, pair: ModelPair) -> None:
-        """Begin with two models."""
-        self.shape = shape
-        self.pair = pair
+    A subclass is of one library.
+    """
+
+    kind: ClassVar[type[ModelPair]]
+    """The two models of an entity."""
+    entities: ClassVar[st.SearchStrategy[Stored]]
+    anything: ClassVar[st.SearchStrategy[Any]] = ANY
+    """Values, independent of the property that they are assigned to."""
+
+    @initialize(data=st.data())
+    def make(self, data: st.DataObject) -> None:
+        stored = data.draw(self.entities.filter(self._converts))
+        self.shape: Shape = stored.shape
+        self.pair = self.kind.of(stored.raw)
         self.others: list[ModelPair] = []
 
-    def duplicated(self, duplicate: Callable[[Any], Any], *, go_on_with_copy: bool) -> None:
+    def _converts(self, stored: Stored) -> bool:
+        return not isinstance(outcome(self.kind.stock_model, stored.raw), Raised)
+
+    def name(self, pick: int) -> str:
+        """A name in the code, mostly of a property."""
+        raise NotImplementedError
+
+    @rule(pick=PICKS)
+    def read(self, pick: int) -> None:
+        name = self.name(pick)
+        self.pair.both(reading(name))
+        self.pair.both(lambda entity: getattr(entity, name) is getattr(entity, name))
+
+    @rule(pick=PICKS, data=st.data())
+    def assign(self, pick: int, data: st.DataObject) -> None:
+        name = self.name(pick)
+        value = data.draw(self.shape.values.get(name, self.anything))
+        self.pair.both(assigning(name, value))
+
+    @rule(pick=PICKS, data=st.data())
+    def assign_anything(self, pick: int, data: st.DataObject) -> None:
+        name, value = self.name(pick), data.draw(self.anything)
+        self.pair.both(lambda entity: setattr(entity, name, copy.copy(value)))
+
+    @rule(pick=PICKS)
+    def delete(self, pick: int) -> None:
+        self.pair.both(deleting(self.name(pick)))
+
+    @rule(name=st.sampled_from(sorted(COPIES)), goes_on=st.booleans())
+    def duplicate(self, name: str, goes_on: bool) -> None:
         """Make copies, if that does not fail, and choose which models the operations go on with."""
-        twins = self.pair.twins(duplicate)
+        twins = self.pair.twins(COPIES[name])
         if twins is None:
             return
-        if go_on_with_copy:
+        if goes_on:
             twins, self.pair = self.pair, twins
         self.others.append(twins)
 
@@ -58,8 +92,6 @@ class Twins(RuleBasedStateMachine):
 
 class ModelTwins(Twins):
     """Those of a library named ndb.
-
-    A subclass is of one library, and calls :meth:`start` when it is initialised.
 
     Args:
         entered: what all of the operations run in.
@@ -100,23 +132,6 @@ class ModelTwins(Twins):
 
     # Through the attributes.
 
-    @rule(pick=PICKS)
-    def read(self, pick: int) -> None:
-        name = self.name(pick)
-        self.pair.both(lambda entity: getattr(entity, name))
-        self.pair.both(lambda entity: getattr(entity, name) is getattr(entity, name))
-
-    @rule(pick=PICKS, data=st.data())
-    def assign(self, pick: int, data: st.DataObject) -> None:
-        name = self.name(pick)
-        value = data.draw(self.shape.values.get(name, ANY))
-        self.pair.both(lambda entity: setattr(entity, name, copy.deepcopy(value)))
-
-    @rule(pick=PICKS, value=ANY)
-    def assign_anything(self, pick: int, value: Any) -> None:
-        name = self.name(pick)
-        self.pair.both(lambda entity: setattr(entity, name, copy.copy(value)))
-
     @rule(first=PICKS, second=PICKS)
     def assign_other(self, first: int, second: int) -> None:
         to, of = self.name(first), self.name(second)
@@ -129,11 +144,6 @@ class ModelTwins(Twins):
                 setattr(entity, to, value)
 
         self.pair.both(operation)
-
-    @rule(pick=PICKS)
-    def delete(self, pick: int) -> None:
-        name = self.name(pick)
-        self.pair.both(lambda entity: delattr(entity, name))
 
     @rule(pick=PICKS, data=st.data())
     def populate(self, pick: int, data: st.DataObject) -> None:
@@ -232,10 +242,6 @@ class ModelTwins(Twins):
     def write(self) -> None:
         self.pair.both(self.pair.written)
 
-    @rule(duplicate=st.sampled_from(DUPLICATES), go_on_with_copy=st.booleans())
-    def duplicate(self, duplicate: Callable[[Any], Any], go_on_with_copy: bool) -> None:
-        self.duplicated(duplicate, go_on_with_copy=go_on_with_copy)
-
     # Invariants.
 
     @invariant()
@@ -266,11 +272,6 @@ class ModelTwins(Twins):
     def _has_model(self, value: Any) -> bool:
         items = value if isinstance(value, list) else [value]
         return any(isinstance(item, self.ndb.Model) for item in items)
-
-
-def converts(pair: type[ModelPair], raw: bytes) -> bool:
-    """Say whether stock makes a model of an entity."""
-    return not isinstance(outcome(pair.stock_model, raw), Raised)
 
 
 def run(make_machine: Any) -> None:

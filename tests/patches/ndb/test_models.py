@@ -21,10 +21,10 @@ from google.cloud.datastore.key import Key
 from google.cloud.ndb import model
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from hypothesis.stateful import initialize, rule
+from hypothesis.stateful import rule
 
 from tests.patches.models.cases import ENTITIES, ModelCases, Operation
-from tests.patches.models.machine import ModelTwins, converts, run
+from tests.patches.models.machine import ModelTwins, run
 from tests.patches.models.pairs import FEWER, assigning, is_lazy, reading
 from tests.patches.models.shapes import Stored
 from tests.patches.ndb.handmade import Address, Everything, Person, everything
@@ -89,18 +89,12 @@ class TestModels(ModelCases):
 
 class Twins(ModelTwins):
     ndb = ndb
+    kind = Pair
+    entities = st.one_of(stored_entities(), changed_entities())
 
     def __init__(self) -> None:
         # The test is in a context.
         super().__init__(nullcontext())
-
-    @initialize(
-        stored=st.one_of(stored_entities(), changed_entities()).filter(
-            lambda stored: converts(Pair, stored.raw)
-        )
-    )
-    def make(self, stored: Stored) -> None:
-        self.start(stored.shape, Pair.of(stored.raw))
 
     @staticmethod
     def type_of(value: Any) -> Any:

@@ -11,7 +11,7 @@ from typing import Any
 from google.appengine.ext import db
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import initialize, rule
+from hypothesis.stateful import rule
 
 from tests.patches.appengine.db.handmade import raw_entity
 from tests.patches.appengine.db.model_strategies import (
@@ -29,8 +29,8 @@ from tests.patches.appengine.db.pairs import (
     stock_model,
     written,
 )
-from tests.patches.models.cases import COPIES, Cases
-from tests.patches.models.machine import PICKS, Twins, converts, run
+from tests.patches.models.cases import Cases
+from tests.patches.models.machine import PICKS, Twins, run
 from tests.patches.models.pairs import FEWER
 from tests.patches.models.shapes import Stored
 
@@ -153,40 +153,20 @@ def names_in_storage(model: Any) -> set[str]:
     return set(dict.keys(model.__dict__))
 
 
-def _converts(stored: Stored) -> bool:
-    return converts(Pair, stored.raw)
-
-
 class DbTwins(Twins):
-    @initialize(stored=ENTITIES.filter(_converts))
-    def make(self, stored: Stored) -> None:
-        self.start(stored.shape, Pair.of(stored.raw))
+    kind = Pair
+    entities = ENTITIES
+    anything = ANYTHING
 
     def name(self, pick: int) -> str:
         """A name in the code, mostly of a property."""
         names = [*self.shape.names, *DYNAMIC_NAMES, "unknown"]
         return names[pick % len(names)]
 
-    @rule(pick=PICKS)
-    def read(self, pick: int) -> None:
-        name = self.name(pick)
-        self.pair.both(lambda model: getattr(model, name))
-
     @rule(pick=PICKS, prefix=st.sampled_from(["_", "_RESOLVED_"]))
     def read_private(self, pick: int, prefix: str) -> None:
         names = self.shape.stored_names
         self.pair.both(lambda model: getattr(model, prefix + names[pick % len(names)]))
-
-    @rule(pick=PICKS, data=st.data(), fits=st.booleans())
-    def assign(self, pick: int, data: st.DataObject, fits: bool) -> None:
-        name = self.name(pick)
-        value = data.draw(self.shape.values.get(name, ANYTHING) if fits else ANYTHING)
-        self.pair.both(lambda model: setattr(model, name, copy.copy(value)))
-
-    @rule(pick=PICKS)
-    def delete(self, pick: int) -> None:
-        name = self.name(pick)
-        self.pair.both(lambda model: delattr(model, name))
 
     @rule(pick=PICKS, value=ANYTHING)
     def change_inside(self, pick: int, value: Any) -> None:
@@ -217,10 +197,6 @@ class DbTwins(Twins):
     @rule(operation=st.sampled_from(ON_VARS))
     def look_at_vars(self, operation: Callable[[Any], Any]) -> None:
         self.pair.both(lambda model: operation(vars(model)))
-
-    @rule(name=st.sampled_from(sorted(COPIES)), goes_on=st.booleans())
-    def duplicate(self, name: str, goes_on: bool) -> None:
-        self.duplicated(COPIES[name], go_on_with_copy=goes_on)
 
     @rule()
     def remake(self) -> None:

@@ -11,7 +11,7 @@ import pytest
 from google.appengine.ext import ndb
 from hypothesis import given
 from hypothesis import strategies as st
-from hypothesis.stateful import initialize, rule
+from hypothesis.stateful import rule
 
 from lazyentity.packed.appengine import PackedProperty
 from tests.patches.appengine.ndb.pairs import (
@@ -31,7 +31,7 @@ from tests.patches.appengine.ndb.strategies import (
 )
 from tests.patches.appengine.services import fresh
 from tests.patches.models.cases import ENTITIES, ModelCases, Operation
-from tests.patches.models.machine import ModelTwins, converts, run
+from tests.patches.models.machine import ModelTwins, run
 from tests.patches.models.packed import Context, PackedCases, orders
 from tests.patches.models.pairs import FEWER, is_lazy
 from tests.patches.models.shapes import Stored
@@ -88,19 +88,13 @@ def test_the_counter_of_structured_properties(streets: list[str | None]) -> None
     assert vars(copied).keys() == vars(copy.copy(stock)).keys()
 
 
-def _converts(stored: Stored) -> bool:
-    return converts(Pair, stored.raw)
-
-
 class Twins(ModelTwins):
     ndb = ndb
+    kind = Pair
+    entities = st.one_of(stored_entities(), changed_entities())
 
     def __init__(self) -> None:
         super().__init__(fixed_now())
-
-    @initialize(stored=st.one_of(stored_entities(), changed_entities()).filter(_converts))
-    def make(self, stored: Stored) -> None:
-        self.start(stored.shape, Pair.of(stored.raw))
 
     @staticmethod
     def in_values(name: str) -> bytes:
