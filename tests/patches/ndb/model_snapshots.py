@@ -15,7 +15,7 @@ from google.cloud.ndb.key import Key
 
 from lazyentity.entity import LazyEntityBase
 from lazyentity.patches.ndb.models import LazyValues
-from tests.patches.models.snapshots import model_form
+from tests.patches.models.pairs import model_form
 from tests.patches.ndb.describing import text_of
 from tests.support import snapshots
 from tests.support.snapshots import Raised, outcome

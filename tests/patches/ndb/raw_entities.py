@@ -18,8 +18,7 @@ from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn, SearchStrategy
 
 from tests.patches.models import shapes, sorts, values
-from tests.patches.models.changes import change_key
-from tests.patches.models.shapes import Stored
+from tests.patches.models.shapes import Stored, change_key
 from tests.patches.models.sorts import PLAIN, UNINDEXED, Sort, fixed
 from tests.patches.ndb.handmade import MODELS, UTC
 from tests.patches.ndb.pairs import stored

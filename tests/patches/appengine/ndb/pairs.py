@@ -16,8 +16,7 @@ from google.appengine.ext.ndb import model
 from lazyentity.patches.appengine.ndb.orphans import LazyProperties
 from lazyentity.patches.appengine.ndb.seams import PART
 from lazyentity.patches.appengine.ndb.values import LazyValues
-from tests.patches.models.pairs import ModelPair, applied, stopped_clocks
-from tests.patches.models.snapshots import model_form
+from tests.patches.models.pairs import ModelPair, applied, model_form, stopped_clocks
 from tests.support.snapshots import Raised, outcome
 
 _ADAPTER = model.ModelAdapter()

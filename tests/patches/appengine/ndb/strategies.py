@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn, SearchStrategy
 
 from tests.patches.models import handmade, shapes, sorts, values
-from tests.patches.models.changes import change_key
-from tests.patches.models.shapes import Stored
+from tests.patches.models.shapes import Stored, change_key
 from tests.patches.models.sorts import NONE, UNINDEXED, fixed
 from tests.patches.models.values import Values
 
