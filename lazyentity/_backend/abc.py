@@ -6,9 +6,11 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from lazyentity._backend.entities import EntityBytes as _EntityBytes
+from lazyentity._backend.entities import EntityIterator as _EntityIterator
 from lazyentity._backend.entities import EntityReader as _EntityReader
 from lazyentity._backend.entities import LazyMapping as _LazyMapping
 from lazyentity._backend.entities import ReadRpc as _ReadRpc
+from lazyentity._backend.entities import ResponseEntities as _ResponseEntities
 from lazyentity._backend.entities import ResultBytes as _ResultBytes
 from lazyentity._backend.entities import ViewAs as _ViewAs
 from lazyentity._backend.wireformats import DocumentBytes as _DocumentBytes
@@ -47,6 +49,8 @@ class Backend(Protocol):
     def DocumentWriter(self) -> type[_DocumentWriter]: ...  # noqa: N802
     @property
     def EntityBytes(self) -> type[_EntityBytes]: ...  # noqa: N802
+    @property
+    def EntityIterator(self) -> type[_EntityIterator]: ...  # noqa: N802
     @property
     def EntityReader(self) -> type[_EntityReader]: ...  # noqa: N802
     @property
@@ -194,7 +198,7 @@ class Backend(Protocol):
 
     def split_lookup(
         self, raw: bytes, rpc: Any, result_type: Any
-    ) -> tuple[bytes, tuple[Any, ...], tuple[Any, ...]]:
+    ) -> tuple[bytes, _ResponseEntities, _ResponseEntities]:
         """Split a serialised ``google.datastore.v1.LookupResponse``.
 
         Args:
@@ -210,7 +214,9 @@ class Backend(Protocol):
                 into.
         """
 
-    def split_query(self, raw: bytes, rpc: Any, result_type: Any) -> tuple[bytes, tuple[Any, ...]]:
+    def split_query(
+        self, raw: bytes, rpc: Any, result_type: Any
+    ) -> tuple[bytes, _ResponseEntities]:
         """Split a serialised ``google.datastore.v1.RunQueryResponse``, as :meth:`split_lookup`.
 
         Returns:

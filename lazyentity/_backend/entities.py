@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from lazyentity._backend.wireformats import Shape
@@ -345,3 +345,33 @@ class ResultBytes(Protocol):
 
     def serialised(self) -> bytes:
         """Return the serialised ``google.datastore.v1.EntityResult``."""
+
+
+class ResponseEntities(Protocol):
+    """The entities of a response's results, each an object only while code asks for it.
+
+    Its copies are lists of the entities, as is the client's page.
+    """
+
+    def __len__(self) -> int: ...
+    def __iter__(self) -> EntityIterator: ...
+
+    def results(self) -> tuple[Any, ...]:
+        """Return a :class:`ResultBytes` for each result, the same ones each time."""
+
+
+class EntityIterator(Protocol):
+    """An iterator over the entities of a response; each is an :class:`EntityBytes`, made anew."""
+
+    def __iter__(self) -> Iterator[Any]: ...
+    def __next__(self) -> Any: ...
+    def __length_hint__(self) -> int: ...
+
+    def read_next(self, reader: Any, /) -> Any:
+        """Make the next entity, as :meth:`EntityBytes.read`.
+
+        An entity that cannot be read is passed: the iterator goes on behind it.
+
+        Raises:
+            StopIteration: at the end.
+        """

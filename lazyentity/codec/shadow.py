@@ -28,6 +28,8 @@ Messages of the shadow:
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Iterator
 from typing import Any
 
 from google.cloud.datastore_v1.types import datastore as datastore_pb2
@@ -153,3 +155,18 @@ EntityKey = _MESSAGES["EntityKey"]
 EntityNames = _MESSAGES["EntityNames"]
 LookupKeys = _MESSAGES["LookupKeys"]
 CommitMutations = _MESSAGES["CommitMutations"]
+
+
+def encodings(raw: bytes, message_type: Any) -> Iterator[bytes]:
+    """Encode a read response: as received, with one entity a result, with known fields alone."""
+    yield raw
+    message = message_type.FromString(raw)
+    is_lookup = message_type is LookupResponse
+    parts = (message.found, message.missing) if is_lookup else (message.batch.entity_results,)
+    for result in itertools.chain.from_iterable(parts):
+        if len(result.entity) > 1:
+            # Concatenating encodings is how protobuf defines to merge them.
+            result.entity[:] = [b"".join(result.entity)]
+    yield message.SerializeToString()
+    message.DiscardUnknownFields()
+    yield message.SerializeToString()

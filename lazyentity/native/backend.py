@@ -13,6 +13,7 @@ from lazyentity.native.encoder import (
 )
 from lazyentity.native.entities import (
     EntityBytes,
+    EntityIterator,
     EntityReader,
     LazyMapping,
     ReadRpc,
@@ -35,6 +36,7 @@ __all__ = [
     "DocumentWriter",
     "EntityBytes",
     "EntityFinder",
+    "EntityIterator",
     "EntityReader",
     "LazyMapping",
     "PropertyIndex",

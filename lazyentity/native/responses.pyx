@@ -6,14 +6,15 @@ Protobuf first encodes anew an entity that is not in the encoding that servers s
 """
 
 cimport cython
+from cpython.bytearray cimport PyByteArray_AS_STRING, PyByteArray_GET_SIZE, PyByteArray_Resize
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
-from libc.stdint cimport uint8_t, uint64_t
+from libc.stdint cimport uint8_t
 
 from lazyentity.native.buffer cimport NUMBER, Buffer, put_tag, put_varint
 from lazyentity.native.cpython cimport new, untrack
-from lazyentity.native.tags cimport ENTITY_KEY, ENTITY_PROPERTIES, RESULT_CURSOR, RESULT_ENTITY
-from lazyentity.native.tags cimport BATCH_ENTITY_RESULTS, LOOKUP_FOUND, LOOKUP_MISSING, QUERY_BATCH
-from lazyentity.native.wire cimport Bytes, find_last_field, read_length, read_tag, skip_field
+from lazyentity.native.spans cimport ResultSpan, find_entity, find_only_key, only_key, skip_other
+from lazyentity.native.tags cimport BATCH_ENTITY_RESULTS, LOOKUP_FOUND, LOOKUP_MISSING, QUERY_BATCH, RESULT_CURSOR
+from lazyentity.native.wire cimport Bytes, find_last_field, read_length
 
 from lazyentity.codec import fallback, interruptions, shadow
 
@@ -63,7 +64,7 @@ cdef class EntityBytes:
     @property
     def serialised_key(self):
         """As :attr:`lazyentity._backend.entities.EntityBytes.serialised_key`."""
-        return _only_key(self._response, self._start, self._end)
+        return only_key(self._response, self._start, self._end)
 
     def _receive(self, bytes raw not None, ReadRpc rpc not None):
         """As :meth:`lazyentity._backend.entities.EntityBytes._receive`."""
@@ -142,10 +143,7 @@ cdef class ResultBytes:
     cdef readonly ReadRpc rpc
     cdef type _entity_type
     cdef bytes _response
-    cdef Py_ssize_t _start
-    cdef Py_ssize_t _end
-    cdef Py_ssize_t _entity_start
-    cdef Py_ssize_t _entity_end
+    cdef ResultSpan _at
 
     entity_type = EntityBytes
 
@@ -155,22 +153,22 @@ cdef class ResultBytes:
     @property
     def entity(self):
         """As :attr:`lazyentity._backend.entities.ResultBytes.entity`."""
-        return _handle(self._entity_type, self.rpc, self._response, self._entity_start, self._entity_end)
+        return _handle(self._entity_type, self.rpc, self._response, self._at.entity_start, self._at.entity_end)
 
     def read(self, EntityReader reader not None, /):
         """As :meth:`lazyentity._backend.entities.ResultBytes.read`."""
-        return _read(self.rpc, reader, _span(self._response, self._entity_start, self._entity_end))
+        return _read(self.rpc, reader, _span(self._response, self._at.entity_start, self._at.entity_end))
 
     def entity_key(self):
         """As :meth:`lazyentity._backend.entities.ResultBytes.entity_key`."""
         cdef Bytes base = <Bytes>PyBytes_AS_STRING(self._response)
         cdef Bytes start
         cdef Bytes end
-        if _find_only_key(base + self._entity_start, base + self._entity_end, &start, &end):
+        if find_only_key(base + self._at.entity_start, base + self._at.entity_end, &start, &end):
             key = decode_key(start, end)
             if key is not UNDECODED:
                 return key
-        return fallback.key(self._response[self._entity_start : self._entity_end])
+        return fallback.key(self._response[self._at.entity_start : self._at.entity_end])
 
     @property
     def cursor(self):
@@ -178,42 +176,13 @@ cdef class ResultBytes:
         cdef Bytes base = <Bytes>PyBytes_AS_STRING(self._response)
         cdef Bytes at
         cdef Bytes end
-        if not find_last_field(base + self._start, base + self._end, RESULT_CURSOR, &at, &end):
+        if not find_last_field(base + self._at.start, base + self._at.end, RESULT_CURSOR, &at, &end):
             return b""
         return PyBytes_FromStringAndSize(<const char*>at, end - at)
 
     def serialised(self):
         """As :meth:`lazyentity._backend.entities.ResultBytes.serialised`."""
-        return self._response[self._start : self._end]
-
-
-cdef bint _find_only_key(Bytes at, Bytes end, Bytes* key, Bytes* key_end) noexcept nogil:
-    # Finds the key of an entity in the encoding that servers send; answers 0 in any other, and if
-    # there is none.
-    cdef Bytes span_end
-    cdef uint8_t tag
-    key[0] = NULL
-    while at < end:
-        tag = at[0]
-        at += 1
-        if not read_length(&at, end, &span_end):
-            return 0
-        if tag == ENTITY_KEY and key[0] == NULL:
-            key[0] = at
-            key_end[0] = span_end
-        elif tag != ENTITY_PROPERTIES:
-            return 0
-        at = span_end
-    return key[0] != NULL
-
-
-cdef bytes _only_key(bytes response, Py_ssize_t start, Py_ssize_t end):
-    cdef Bytes base = <Bytes>PyBytes_AS_STRING(response)
-    cdef Bytes key
-    cdef Bytes key_end
-    if not _find_only_key(base + start, base + end, &key, &key_end):
-        return None
-    return PyBytes_FromStringAndSize(<const char*>key, key_end - key)
+        return self._response[self._at.start : self._at.end]
 
 
 def convert_found(EntityReader reader not None, dict entities not None, tuple results not None, dict pending not None):
@@ -222,11 +191,11 @@ def convert_found(EntityReader reader not None, dict entities not None, tuple re
     cdef list left = []
     for each in results:
         result = <ResultBytes?>each
-        key = _only_key(result._response, result._entity_start, result._entity_end)
+        key = only_key(result._response, result._at.entity_start, result._at.entity_end)
         if key not in pending:
             left.append(result)
             continue
-        raw = _span(result._response, result._entity_start, result._entity_end)
+        raw = _span(result._response, result._at.entity_start, result._at.entity_end)
         try:
             entities[key] = _read(result.rpc, reader, raw)
         except Exception as error:
@@ -237,153 +206,183 @@ def convert_found(EntityReader reader not None, dict entities not None, tuple re
     return left
 
 
-cdef class _Splitter:
-    # Splits one response, and leaves the parts in attributes.
+@cython.no_gc  # As for EntityBytes.
+cdef class ResponseEntities:
+    """As :class:`lazyentity._backend.entities.ResponseEntities`."""
 
     cdef bytes _response
     cdef ReadRpc _rpc
     cdef type _result_type
     cdef type _entity_type
+    cdef bytearray _spans  # a ResultSpan of each result; None, once the results are made
+    cdef Py_ssize_t _count
+    cdef tuple _results
 
-    def __init__(self, bytes response, ReadRpc rpc, result_type):
+    def __cinit__(self, bytes response not None, ReadRpc rpc, type result_type):
         self._response = response
         self._rpc = rpc
         self._result_type = result_type
         self._entity_type = result_type.entity_type
+        self._spans = bytearray()
 
-    cdef ResultBytes _result(self, Bytes at, Bytes end):
-        # None, unless the span has at most one entity.
-        cdef Bytes base = <Bytes>PyBytes_AS_STRING(self._response)
-        cdef Bytes start = at
-        cdef Bytes entity_end
-        cdef uint64_t tag
+    def __len__(self):
+        return self._count
+
+    def __iter__(self):
+        return EntityIterator(self)
+
+    def __reduce__(self):
+        # A copy is what the client has here.
+        return list, (list(self),)
+
+    def results(self):
+        """As :meth:`lazyentity._backend.entities.ResponseEntities.results`."""
+        cdef tuple results
+        if self._results is None:
+            results = tuple([self._result(index) for index in range(self._count)])
+            # Another thread may have made them meanwhile. Nothing is allocated from here on.
+            if self._results is None:
+                self._results = results
+                self._spans = None
+        return self._results
+
+    cdef ResultSpan _span_at(self, Py_ssize_t index) noexcept:
+        if self._results is not None:
+            return (<ResultBytes>self._results[index])._at
+        return (<ResultSpan*>PyByteArray_AS_STRING(self._spans))[index]
+
+    cdef ResultBytes _result(self, Py_ssize_t index):
         cdef ResultBytes result = new(ResultBytes, self._result_type, ())
         untrack(result)
-        result._entity_start = -1
-        while at < end:
-            if at[0] == RESULT_ENTITY:
-                at += 1
-                if result._entity_start >= 0 or not read_length(&at, end, &entity_end):
-                    return None
-                result._entity_start = at - base
-                result._entity_end = entity_end - base
-                at = entity_end
-            elif not _skip_other(&at, end, RESULT_ENTITY, RESULT_ENTITY):
-                return None
-        if result._entity_start < 0:
-            # No entity is an empty entity.
-            result._entity_start = result._entity_end = start - base
         result.rpc = self._rpc
         result._entity_type = self._entity_type
         result._response = self._response
-        result._start = start - base
-        result._end = end - base
+        result._at = self._span_at(index)
         return result
 
-    cdef int _take(
-        self, Bytes at, Bytes end, int first_tag, list first, int second_tag, list second, list rest
-    ) except -1:
-        # Sorts the fields of a message into results in one field, results in another, and the rest.
-        cdef Bytes start
-        cdef Bytes span_end
-        cdef ResultBytes result
-        cdef list results
-        while at < end:
-            start = at
-            if at[0] != first_tag and at[0] != second_tag:
-                if not _skip_other(&at, end, first_tag, second_tag):
-                    return 0
-                rest.append(PyBytes_FromStringAndSize(<const char*>start, at - start))
-                continue
-            results = first if at[0] == first_tag else second
-            at += 1
-            if not read_length(&at, end, &span_end):
-                return 0
-            result = self._result(at, span_end)
-            if result is None:
-                return 0
-            results.append(result)
-            at = span_end
+    cdef EntityBytes _entity(self, Py_ssize_t index):
+        cdef ResultSpan at = self._span_at(index)
+        return _handle(self._entity_type, self._rpc, self._response, at.entity_start, at.entity_end)
+
+    cdef int _add(self, Bytes at, Bytes end) except -1:
+        # Adds a result; answers 0, unless it has at most one entity.
+        cdef ResultSpan span
+        cdef Py_ssize_t size = PyByteArray_GET_SIZE(self._spans)
+        if not find_entity(<Bytes>PyBytes_AS_STRING(self._response), at, end, &span):
+            return 0
+        if size == <Py_ssize_t>sizeof(ResultSpan) * self._count:
+            PyByteArray_Resize(self._spans, 2 * size + 4 * sizeof(ResultSpan))
+        (<ResultSpan*>PyByteArray_AS_STRING(self._spans))[self._count] = span
+        self._count += 1
         return 1
 
-    cdef tuple lookup(self):
-        # None, if the response is not in the canonical encoding.
-        cdef Bytes at = <Bytes>PyBytes_AS_STRING(self._response)
-        cdef Bytes end = at + PyBytes_GET_SIZE(self._response)
-        cdef list found = []
-        cdef list missing = []
-        cdef list rest = []
-        if not self._take(at, end, LOOKUP_FOUND, found, LOOKUP_MISSING, missing, rest):
+
+@cython.no_gc  # As for EntityBytes.
+cdef class EntityIterator:
+    """As :class:`lazyentity._backend.entities.EntityIterator`."""
+
+    cdef ResponseEntities _entities
+    cdef Py_ssize_t _index
+
+    def __cinit__(self, ResponseEntities entities not None):
+        self._entities = entities
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        return self._entities._entity(self._take())
+
+    def __length_hint__(self):
+        return self._entities._count - self._index
+
+    def __reduce__(self):
+        return iter, ([self._entities._entity(index) for index in range(self._index, self._entities._count)],)
+
+    def read_next(self, EntityReader reader not None, /):
+        """As :meth:`lazyentity._backend.entities.EntityIterator.read_next`."""
+        cdef ResponseEntities entities = self._entities
+        cdef ResultSpan at = entities._span_at(self._take())
+        return _read(entities._rpc, reader, _span(entities._response, at.entity_start, at.entity_end))
+
+    cdef Py_ssize_t _take(self) except -1:
+        # Nothing is allocated in between: no two threads get one entity.
+        if self._index >= self._entities._count:
+            raise StopIteration
+        self._index += 1
+        return self._index - 1
+
+
+cdef int _take(
+    Bytes at, Bytes end, int first_tag, ResponseEntities first, int second_tag, ResponseEntities second, list rest
+) except -1:
+    # Sorts the fields of a message into results in one field, results in another, and the rest.
+    cdef Bytes start
+    cdef Bytes span_end
+    cdef ResponseEntities entities
+    while at < end:
+        start = at
+        if at[0] != first_tag and at[0] != second_tag:
+            if not skip_other(&at, end, first_tag, second_tag):
+                return 0
+            rest.append(PyBytes_FromStringAndSize(<const char*>start, at - start))
+            continue
+        entities = first if at[0] == first_tag else second
+        at += 1
+        if not read_length(&at, end, &span_end) or not entities._add(at, span_end):
+            return 0
+        at = span_end
+    return 1
+
+
+cdef tuple _lookup(bytes response, ReadRpc rpc, result_type):
+    # None, if the response is not in the canonical encoding.
+    cdef Bytes at = <Bytes>PyBytes_AS_STRING(response)
+    cdef ResponseEntities found = ResponseEntities(response, rpc, result_type)
+    cdef ResponseEntities missing = ResponseEntities(response, rpc, result_type)
+    cdef list rest = []
+    if not _take(at, at + PyBytes_GET_SIZE(response), LOOKUP_FOUND, found, LOOKUP_MISSING, missing, rest):
+        return None
+    return b"".join(rest), found, missing
+
+
+cdef tuple _query(bytes response, ReadRpc rpc, result_type):
+    # None, if the response is not in the canonical encoding.
+    cdef Bytes at = <Bytes>PyBytes_AS_STRING(response)
+    cdef Bytes end = at + PyBytes_GET_SIZE(response)
+    cdef Bytes start
+    cdef Bytes batch_end
+    cdef ResponseEntities entities = ResponseEntities(response, rpc, result_type)
+    cdef list rest = []
+    cdef list batch = None
+    cdef uint8_t header[NUMBER]
+    cdef Buffer buffer
+    while at < end:
+        start = at
+        if at[0] != QUERY_BATCH:
+            if not skip_other(&at, end, QUERY_BATCH, QUERY_BATCH):
+                return None
+            rest.append(PyBytes_FromStringAndSize(<const char*>start, at - start))
+            continue
+        at += 1
+        if batch is not None or not read_length(&at, end, &batch_end):
             return None
-        return b"".join(rest), tuple(found), tuple(missing)
-
-    cdef tuple query(self):
-        # None, if the response is not in the canonical encoding.
-        cdef Bytes at = <Bytes>PyBytes_AS_STRING(self._response)
-        cdef Bytes end = at + PyBytes_GET_SIZE(self._response)
-        cdef Bytes start
-        cdef Bytes batch_end
-        cdef list results = []
-        cdef list rest = []
-        cdef list batch = None
-        cdef uint8_t header[NUMBER]
-        cdef Buffer buffer
-        while at < end:
-            start = at
-            if at[0] != QUERY_BATCH:
-                if not _skip_other(&at, end, QUERY_BATCH, QUERY_BATCH):
-                    return None
-                rest.append(PyBytes_FromStringAndSize(<const char*>start, at - start))
-                continue
-            at += 1
-            if batch is not None or not read_length(&at, end, &batch_end):
-                return None
-            batch = []
-            if not self._take(
-                at, batch_end, BATCH_ENTITY_RESULTS, results, BATCH_ENTITY_RESULTS, results, batch
-            ):
-                return None
-            at = batch_end
-        if batch is not None:
-            serialised = b"".join(batch)
-            buffer.data, buffer.size = header, 0
-            put_tag(&buffer, QUERY_BATCH)
-            put_varint(&buffer, len(serialised))
-            rest += PyBytes_FromStringAndSize(<const char*>header, buffer.size), serialised
-        return b"".join(rest), tuple(results)
+        batch = []
+        if not _take(at, batch_end, BATCH_ENTITY_RESULTS, entities, BATCH_ENTITY_RESULTS, entities, batch):
+            return None
+        at = batch_end
+    if batch is not None:
+        serialised = b"".join(batch)
+        buffer.data, buffer.size = header, 0
+        put_tag(&buffer, QUERY_BATCH)
+        put_varint(&buffer, len(serialised))
+        rest += PyBytes_FromStringAndSize(<const char*>header, buffer.size), serialised
+    return b"".join(rest), entities
 
 
-cdef bint _skip_other(Bytes* cursor, Bytes end, uint64_t handled, uint64_t also_handled) noexcept nogil:
-    # Skips a field other than those that are handled under these tags.
-    cdef uint64_t tag
-    if not read_tag(cursor, end, &tag) or tag >> 3 == handled >> 3 or tag >> 3 == also_handled >> 3:
-        return 0
-    return skip_field(cursor, end, tag)
-
-
-# The type of the message, and the results in one.
-cdef tuple LOOKUP = (shadow.LookupResponse, lambda message: (message.found, message.missing))
-cdef tuple QUERY = (shadow.RunQueryResponse, lambda message: (message.batch.entity_results,))
-
-
-def _encodings(raw, message_type, results_of):
-    yield raw
-    message = message_type.FromString(raw)
-    for results in results_of(message):
-        for result in results:
-            if len(result.entity) > 1:
-                # Concatenating encodings is how protobuf defines to merge them.
-                result.entity[:] = [b"".join(result.entity)]
-    yield message.SerializeToString()
-    message.DiscardUnknownFields()
-    yield message.SerializeToString()
-
-
-cdef tuple _split(bytes raw, ReadRpc rpc, result_type, tuple kind):
-    cdef _Splitter splitter
-    for encoded in _encodings(raw, *kind):
-        splitter = _Splitter(encoded, rpc, result_type)
-        split = splitter.lookup() if kind is LOOKUP else splitter.query()
+cdef tuple _split(bytes raw, ReadRpc rpc, result_type, message_type):
+    for encoded in shadow.encodings(raw, message_type):
+        split = (_lookup if message_type is shadow.LookupResponse else _query)(encoded, rpc, result_type)
         if split is not None:
             return split
     raise AssertionError("protobuf's own encoding is canonical")
@@ -391,9 +390,9 @@ cdef tuple _split(bytes raw, ReadRpc rpc, result_type, tuple kind):
 
 def split_lookup(bytes raw not None, ReadRpc rpc not None, result_type):
     """As :meth:`lazyentity._backend.abc.Backend.split_lookup`."""
-    return _split(raw, rpc, result_type, LOOKUP)
+    return _split(raw, rpc, result_type, shadow.LookupResponse)
 
 
 def split_query(bytes raw not None, ReadRpc rpc not None, result_type):
     """As :meth:`lazyentity._backend.abc.Backend.split_query`."""
-    return _split(raw, rpc, result_type, QUERY)
+    return _split(raw, rpc, result_type, shadow.RunQueryResponse)

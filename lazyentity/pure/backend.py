@@ -15,6 +15,7 @@ from lazyentity.pure.mapping import LazyMapping
 from lazyentity.pure.profiling import count_entity
 from lazyentity.pure.responses import (
     EntityBytes,
+    EntityIterator,
     EntityReader,
     ReadRpc,
     ResultBytes,
@@ -32,6 +33,7 @@ __all__ = [
     "DocumentWriter",
     "EntityBytes",
     "EntityFinder",
+    "EntityIterator",
     "EntityReader",
     "LazyMapping",
     "PropertyIndex",

@@ -5,7 +5,9 @@ The patches subclass these classes: their proxies pass for messages of the API.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import copy
+import operator
+from collections.abc import Callable, Iterator
 from typing import Any, ClassVar
 
 from google.cloud.datastore.key import Key
@@ -153,6 +155,55 @@ def _joined(occurrences: Any) -> bytes:
     return joined
 
 
+class ResponseEntities:
+    """As :class:`lazyentity._backend.entities.ResponseEntities`."""
+
+    __slots__ = ("_results",)
+
+    def __init__(self, results: tuple[Any, ...]) -> None:
+        self._results = results
+
+    def __len__(self) -> int:
+        return len(self._results)
+
+    def __iter__(self) -> EntityIterator:
+        return EntityIterator(self)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # A copy is what the client has here.
+        return list, (list(self),)
+
+    def results(self) -> tuple[Any, ...]:
+        """As :meth:`lazyentity._backend.entities.ResponseEntities.results`."""
+        return self._results
+
+
+class EntityIterator:
+    """As :class:`lazyentity._backend.entities.EntityIterator`."""
+
+    __slots__ = ("_results",)
+
+    def __init__(self, entities: ResponseEntities) -> None:
+        self._results = iter(entities._results)
+
+    def __iter__(self) -> Iterator[Any]:
+        return self
+
+    def __next__(self) -> Any:
+        return next(self._results).entity
+
+    def __length_hint__(self) -> int:
+        return operator.length_hint(self._results)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # As above.
+        return iter, ([result.entity for result in copy.copy(self._results)],)
+
+    def read_next(self, reader: EntityReader) -> Any:
+        """As :meth:`lazyentity._backend.entities.EntityIterator.read_next`."""
+        return next(self._results).read(reader)
+
+
 def convert_found(
     reader: EntityReader,
     entities: dict[bytes, Any],
@@ -177,7 +228,7 @@ def convert_found(
     return left
 
 
-def _take(message: Any, field: str, rpc: ReadRpc, result_type: Any) -> tuple[Any, ...]:
+def _take(message: Any, field: str, rpc: ReadRpc, result_type: Any) -> ResponseEntities:
     results = []
     for result_message in getattr(message, field):
         # Without __init__, as above.
@@ -186,12 +237,12 @@ def _take(message: Any, field: str, rpc: ReadRpc, result_type: Any) -> tuple[Any
         result._result = result_message
         results.append(result)
     message.ClearField(field)
-    return tuple(results)
+    return ResponseEntities(tuple(results))
 
 
 def split_lookup(
     raw: bytes, rpc: ReadRpc, result_type: Any
-) -> tuple[bytes, tuple[Any, ...], tuple[Any, ...]]:
+) -> tuple[bytes, ResponseEntities, ResponseEntities]:
     """As :meth:`lazyentity._backend.abc.Backend.split_lookup`."""
     message = shadow.LookupResponse.FromString(raw)
     found = _take(message, "found", rpc, result_type)
@@ -199,11 +250,11 @@ def split_lookup(
     return message.SerializeToString(), found, missing
 
 
-def split_query(raw: bytes, rpc: ReadRpc, result_type: Any) -> tuple[bytes, tuple[Any, ...]]:
+def split_query(raw: bytes, rpc: ReadRpc, result_type: Any) -> tuple[bytes, ResponseEntities]:
     """As :meth:`lazyentity._backend.abc.Backend.split_query`."""
     message = shadow.RunQueryResponse.FromString(raw)
-    results: tuple[Any, ...] = ()
+    entities = ResponseEntities(())
     # Clearing a field of a missing message would create the message.
     if message.HasField("batch"):
-        results = _take(message.batch, "entity_results", rpc, result_type)
-    return message.SerializeToString(), results
+        entities = _take(message.batch, "entity_results", rpc, result_type)
+    return message.SerializeToString(), entities

@@ -14,6 +14,7 @@ from google.cloud.datastore_v1.types import datastore as datastore_pb2
 from google.cloud.datastore_v1.types import query as query_pb2
 
 from lazyentity._backend import EntityReader, ReadRpc, split_lookup, split_query
+from lazyentity._backend.entities import ResponseEntities
 from lazyentity.patches.api.entities import EntityResult
 from lazyentity.patches.api.proxies import MessageProxy
 from lazyentity.profiling import observer
@@ -144,7 +145,7 @@ class LookupResponse(_ReadResponse):
 
     @property
     def found(self) -> tuple[EntityResult, ...]:
-        return self._found
+        return self._found.results()
 
     @property
     def deferred(self) -> Any:
@@ -154,7 +155,7 @@ class LookupResponse(_ReadResponse):
 
     @property
     def missing(self) -> tuple[EntityResult, ...]:
-        return self._missing
+        return self._missing.results()
 
 
 _MoreResults: Any = query_pb2.QueryResultBatch.MoreResultsType
@@ -164,16 +165,16 @@ _MORE_RESULTS = {int(each): each for each in _MoreResults}
 class QueryResultBatch(_ResultsProxy):
     """A proxy of a ``google.datastore.v1.QueryResultBatch``."""
 
-    __slots__ = ("_results",)
+    __slots__ = ("_entities",)
 
     _real = query_pb2.QueryResultBatch
 
-    _results: tuple[EntityResult, ...]
+    _entities: ResponseEntities | None
 
     @classmethod
-    def of(cls, received: _ResponseBytes, results: tuple[EntityResult, ...]) -> QueryResultBatch:
+    def of(cls, received: _ResponseBytes, entities: ResponseEntities | None) -> QueryResultBatch:
         batch: QueryResultBatch = object.__new__(cls)
-        batch._received, batch._results = received, results
+        batch._received, batch._entities = received, entities
         return batch
 
     # The client asks for these with each page. The getters are in C.
@@ -193,11 +194,11 @@ class QueryResultBatch(_ResultsProxy):
         return self._received.rest.batch
 
     def _has_results(self) -> bool:
-        return bool(self._results)
+        return bool(self._entities)
 
     @property
     def entity_results(self) -> tuple[EntityResult, ...]:
-        return self._results
+        return self._entities.results() if self._entities else ()
 
 
 class RunQueryResponse(_ReadResponse):
@@ -208,8 +209,8 @@ class RunQueryResponse(_ReadResponse):
     _real = datastore_pb2.RunQueryResponse
 
     def _split(self, raw: bytes) -> bytes:
-        rest, results = split_query(raw, self._received.rpc, EntityResult)
-        self._batch = QueryResultBatch.of(self._received, results)
+        rest, entities = split_query(raw, self._received.rpc, EntityResult)
+        self._batch = QueryResultBatch.of(self._received, entities)
         return rest
 
     def _has_whole_entities(self) -> bool:
@@ -224,7 +225,7 @@ class RunQueryResponse(_ReadResponse):
         """Return a proxy of the response whose batch seems to have no results."""
         other: RunQueryResponse = object.__new__(RunQueryResponse)
         other._received = self._received
-        other._batch = QueryResultBatch.of(self._received, ())
+        other._batch = QueryResultBatch.of(self._received, None)
         return other
 
     def message(self) -> Any:
@@ -234,7 +235,7 @@ class RunQueryResponse(_ReadResponse):
             google.protobuf.message.DecodeError: if an entity is malformed.
         """
         message = self._received.rest
-        for result in self._batch._results:
+        for result in self._batch.entity_results:
             message.batch.entity_results.add().MergeFromString(result.serialised())
         return self._real.wrap(message)
 

@@ -6,16 +6,16 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from google.cloud.datastore import client as client_module
 from google.cloud.datastore import key as key_module
 
-from lazyentity._backend import EntityReader, ResultBytes, complete_key_bytes
+from lazyentity._backend import EntityReader, complete_key_bytes
 from lazyentity.codec.keys import DIRECT
-from lazyentity.patches.api.entities import EntityResult
 from lazyentity.patches.api.requests import LookupBytes
+from lazyentity.patches.api.responses import LookupResponse
 from lazyentity.patches.datastore.apis import reads_as_known
 from lazyentity.patches.datastore.reading import read_message
 from lazyentity.patches.datastore.seams import KEY_ENCODING
@@ -24,7 +24,6 @@ from lazyentity.patches.upstream import is_upstream
 # Upstream iterates the keys twice, which matters for those of an iterator.
 _COLLECTIONS: Final = frozenset((list, tuple, set, frozenset))
 _CARRIED: Final = frozenset(("retry", "timeout"))
-_RESULTS: Final = frozenset((EntityResult,))
 
 
 def look_up(
@@ -64,17 +63,20 @@ def look_up(
     api = client._datastore_api
     if not reads_as_known(api, "lookup"):
         return None
-    found: list[Any] = []
+    readers = itertools.repeat(reader)
+    entities: list[Iterator[Any]] = []
     for _ in range(client_module._MAX_LOOPS):
         response = api.lookup(request=LookupBytes.of(project, database, serialised), **given)
-        found += response.found
+        # At once, as the client: an interceptor may answer with the same response again.
+        if type(response) is LookupResponse:
+            entities.append(map(iter(response._found).read_next, readers))
+        else:
+            found = [result.entity._pb for result in response.found]
+            entities.append(map(read_message, found, readers))
         if not response.deferred:
             break
         serialised = [key._pb.SerializeToString() for key in response.deferred]
-    if not _RESULTS.issuperset(map(type, found)):
-        # An interceptor answered with a response of the client's.
-        return [read_message(result.entity._pb, reader) for result in found]
-    return list(map(ResultBytes.read, found, itertools.repeat(reader)))
+    return list(itertools.chain.from_iterable(entities))
 
 
 def _is_known() -> bool:

@@ -17,8 +17,8 @@ from google.api_core import page_iterator
 from google.cloud.datastore import helpers
 from google.cloud.datastore import query as query_module
 
-from lazyentity._backend import EntityBytes, EntityReader, ResultBytes
-from lazyentity.patches.api.entities import HANDLES, EntityHandle, EntityResult
+from lazyentity._backend import EntityBytes, EntityIterator, EntityReader
+from lazyentity.patches.api.entities import HANDLES, EntityHandle
 from lazyentity.patches.api.responses import RunQueryResponse
 from lazyentity.patches.datastore.reading import read_message
 from lazyentity.patches.datastore.seams import CLIENT, CONVERSION
@@ -35,41 +35,7 @@ _ATTRIBUTES = frozenset(
 )
 
 _UNOPENED = {EntityHandle}
-_entity_of = operator.attrgetter("entity")
-
-
-class _Entities(map):  # type: ignore[type-arg]  # it has no type at run time
-    """An iterator over the entities of results, each a proxy that is made when it is due."""
-
-    results: Iterator[EntityResult]
-
-    def __length_hint__(self) -> int:
-        return operator.length_hint(self.results)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        # A copy is what the client has here.
-        return iter, (list(map(_entity_of, copy.copy(self.results))),)
-
-
-class _Results:
-    """The results of a page, which gives their entities."""
-
-    __slots__ = ("_results",)
-
-    def __init__(self, results: tuple[EntityResult, ...]) -> None:
-        self._results = results
-
-    def __len__(self) -> int:
-        return len(self._results)
-
-    def __iter__(self) -> Iterator[Any]:
-        results = iter(self._results)
-        entities = _Entities(_entity_of, results)
-        entities.results = results
-        return entities
-
-
-_ITERATORS: tuple[type, ...] = (type(iter([])), _Entities)
+_ITERATORS: tuple[type, ...] = (type(iter([])), EntityIterator)
 
 
 def _read_item(reader: EntityReader, _iterator: Any, message: Any) -> Any:
@@ -112,9 +78,8 @@ class LazyPage(page_iterator.Page):
 
     def __iter__(self) -> Iterator[Any]:
         readers, items = self._readers(), self._item_iter
-        # The method of the backend itself: finding it for each entity takes a third longer.
-        if readers is not None and type(items) is _Entities:
-            return map(ResultBytes.read, items.results, readers)
+        if readers is not None and type(items) is EntityIterator:
+            return map(items.read_next, readers)
         if readers is not None and set(map(type, copy.copy(items))) <= _UNOPENED:
             return map(EntityBytes.read, items, readers)
         return map(functools.partial(self._item_to_value, self._parent), items)
@@ -123,7 +88,7 @@ class LazyPage(page_iterator.Page):
         """As ``iter(page)``, with rows in place of entities that only the page's reader sees."""
         readers, items = self._readers(), self._item_iter
         if readers is not None and (
-            type(items) is _Entities or set(map(type, copy.copy(items))) <= HANDLES
+            type(items) is EntityIterator or set(map(type, copy.copy(items))) <= HANDLES
         ):
             return map(_row, items, readers)
         return iter(self)
@@ -156,16 +121,16 @@ def page_of(iterator: Any, response: Any) -> Any:
         iterator: of the client, or of a wrapped query.
         response: lazy, or the client's own.
     """
-    results = None
+    received = None
     if (
         type(response) is RunQueryResponse
         and page_iterator.Page is _Page
         and _Page.__init__ is _init
     ):
-        results, response = _Results(response.batch.entity_results), response.without_results()
+        received, response = response.batch._entities, response.without_results()
     # The method makes a list of the entities, and sets the attributes for the page to come.
     entities = iterator._process_query_results(response)
-    return page_iterator.Page(iterator, results or entities, iterator.item_to_value)
+    return page_iterator.Page(iterator, received or entities, iterator.item_to_value)
 
 
 def lazy_page(page: Any) -> Any:

@@ -45,9 +45,11 @@ def _reader(module: Any) -> Any:
 
 def _split(module: Any, name: str, message_type: Any, raw: bytes) -> Split:
     rest, *found = getattr(module, name)(raw, module.ReadRpc(), _result_type(module))
+    entities = [[bytes(entity.raw) for entity in part] for part in found]
+    assert entities == [[bytes(each.entity.raw) for each in part.results()] for part in found]
     return Split(
         _parsed(message_type, rest),
-        [[_result(module, result) for result in part] for part in found],
+        [[_result(module, result) for result in part.results()] for part in found],
     )
 
 
@@ -110,10 +112,10 @@ def converted(module: Any, raw: bytes, asked: Iterable[bytes] | None = None) -> 
     """
     _, found, _ = module.split_lookup(raw, module.ReadRpc(), _result_type(module))
     if asked is None:
-        asked = [key for result in found if (key := result.entity.serialised_key) is not None]
+        asked = [key for entity in found if (key := entity.serialised_key) is not None]
     entities: dict[bytes, Any] = {}
     pending = dict.fromkeys(asked)
-    left = module.convert_found(_reader(module), entities, found, pending)
+    left = module.convert_found(_reader(module), entities, found.results(), pending)
     return Converted(
         {key: lazyentity.raw(entity) for key, entity in entities.items()},
         [bytes(result.entity.raw) for result in left],

@@ -98,8 +98,8 @@ def test_deeper_than_a_response_can_be(lazy_type: type[LazyEntity]) -> None:
     for backend in _BACKENDS:
         module = importlib.import_module(f"lazyentity.{backend}.backend")
         reader = module.EntityReader(IMPLEMENTATIONS[backend], module.stock_from_raw, is_stock=True)
-        _, (found,), _ = module.split_lookup(response, module.ReadRpc(), module.ResultBytes)
-        assert whole(found.entity.read(reader)) == whole(stock)
+        _, (entity,), _ = module.split_lookup(response, module.ReadRpc(), module.ResultBytes)
+        assert whole(entity.read(reader)) == whole(stock)
 
 
 @pytest.mark.parametrize("backend", _BACKENDS)

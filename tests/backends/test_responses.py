@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+import copy
+import gc
 import importlib
+import itertools
+import operator
+import sys
+import tracemalloc
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any
 
 import pytest
 from google.cloud.datastore_v1.types import datastore as datastore_pb2
 from google.cloud.datastore_v1.types import entity as entity_pb2
+from google.protobuf.message import DecodeError
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lazyentity import LazyEntity, materialize
+from lazyentity import LazyEntity, _backend, materialize
 from lazyentity.pure import responses
-from tests.backends.backends import NATIVE
+from tests.backends.backends import NATIVE, PURE
 from tests.backends.responses import SPLITTERS, assert_same_split, converted, native_results
 from tests.fuzz.seeds import RESPONSES, nested_groups
 from tests.support.snapshots import Raised, outcome
@@ -25,6 +33,9 @@ from tests.support.strategies.samples import RICH
 pytestmark = pytest.mark.any_backend
 
 LAZY = native_results.EntityReader(NATIVE, materialize)
+PURE_READER = responses.EntityReader(PURE, _backend.stock_from_raw)
+# So many that neither a tuple of them nor a list is taken from a free list of CPython's.
+MANY = 200
 mapping: Any = importlib.import_module("lazyentity.native.entities")
 
 
@@ -152,12 +163,13 @@ def test_entities_that_fail_are_left() -> None:
         stock = module.EntityReader(LazyEntity, refuse, is_stock=True)
         rpc = module.ReadRpc()
         _, found, _ = module.split_lookup(RESPONSES[0], rpc, module.ResultBytes)
-        pending = {result.entity.serialised_key: None for result in found}
+        results = found.results()
+        pending = {entity.serialised_key: None for entity in found}
         asked, entities = list(pending), dict[bytes, Any]()
-        assert module.convert_found(stock, entities, found, pending) == list(found)
+        assert module.convert_found(stock, entities, results, pending) == list(results)
         assert (entities, list(pending)) == ({}, asked)
         rpc.reader = stock
-        assert module.convert_found(lazy, entities, found, pending) == list(found)
+        assert module.convert_found(lazy, entities, results, pending) == list(results)
 
 
 @pytest.mark.parametrize("wrong", [None, b"", responses.ResultBytes()])
@@ -192,3 +204,105 @@ def test_other_classes_than_mappings(kind: Any) -> None:
     """An entity is only made from a class of lazy mappings."""
     with pytest.raises(TypeError):
         vars(mapping.LazyMapping)["_from_raw"].__get__(None, kind)(RICH)
+
+
+def _found(module: Any) -> Any:
+    raw = RESPONSES[0] * (MANY // 2)
+    _, found, _ = module.split_lookup(raw, module.ReadRpc(), module.ResultBytes)
+    assert len(found) == MANY
+    return found
+
+
+@pytest.mark.parametrize("is_asked_first", [False, True])
+def test_results_are_made_when_they_are_asked_for(is_asked_first: bool) -> None:
+    """An iterator reads on, whether the results are made before, meanwhile or never."""
+    for module, reader in ((native_results, LAZY), (responses, PURE_READER)):
+        found = _found(module)
+        if is_asked_first:
+            found.results()
+        iterator = iter(found)
+        assert iter(iterator) is iterator
+        first = iterator.read_next(reader)
+        assert operator.length_hint(iterator) == MANY - 1
+        results = found.results()
+        assert found.results() is results
+        assert results[0].read(reader) == first
+        rest = [result.entity.raw for result in results[1:]]
+        for copied in (copy.copy(iterator), iter(copy.copy(found)[1:])):
+            assert [entity.raw for entity in copied] == rest
+        assert [entity.raw for entity in iterator] == rest
+        assert operator.length_hint(iterator) == 0
+        for _ in range(2):
+            assert next(iterator, None) is None
+            with pytest.raises(StopIteration):
+                iterator.read_next(reader)
+        assert list(copy.copy(iterator)) == []
+
+
+def test_an_entity_that_cannot_be_read_is_passed() -> None:
+    """The iterator goes on behind it."""
+    raw = wire.encode([wire.message(1, wire.delimited(1, raw)) for raw in (RICH, b"\x0a", RICH)])
+    for module, reader in ((native_results, LAZY), (responses, PURE_READER)):
+        _, found, _ = module.split_lookup(raw, module.ReadRpc(), module.ResultBytes)
+        iterator = iter(found)
+        first = iterator.read_next(reader)
+        with pytest.raises(DecodeError):
+            iterator.read_next(reader)
+        assert iterator.read_next(reader) == first
+        assert operator.length_hint(iterator) == 0
+
+
+def test_the_same_results_for_a_thread_that_runs_while_they_are_made() -> None:
+    """CPython before 3.12 may collect garbage, and so run other threads, wherever it allocates."""
+    before = gc.get_threshold()
+    for last in range(1, 3 * MANY):
+        found, meanwhile, collections = _found(native_results), list[Any](), itertools.count(1)
+
+        def ask(*_: object) -> None:
+            if next(collections) == last:  # noqa: B023  # it is called in this round alone
+                meanwhile.append(found.results())  # noqa: B023
+
+        gc.callbacks.append(ask)
+        gc.set_threshold(1)
+        try:
+            results = found.results()
+        finally:
+            gc.set_threshold(*before)
+            gc.callbacks.remove(ask)
+        assert found.results() is results
+        assert all(each is results for each in meanwhile)
+
+
+def test_threads_share_an_iterator() -> None:
+    """Each entity is read once, while other threads ask for the results."""
+    found = _found(native_results)
+    iterator = iter(found)
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(4) as pool:
+            read = [pool.submit(list, iterator) for _ in range(2)]
+            results = [pool.submit(found.results) for _ in range(2)]
+    finally:
+        sys.setswitchinterval(before)
+    assert sum(len(each.result()) for each in read) == MANY
+    assert results[0].result() is results[1].result()
+
+
+def test_spans_go_when_the_results_are_made() -> None:
+    found = _found(native_results)
+    tracemalloc.start()
+    try:
+        found = _found(native_results)
+        before = tracemalloc.get_traced_memory()[0]
+        results = found.results()
+        grown = tracemalloc.get_traced_memory()[0] - before
+    finally:
+        tracemalloc.stop()
+    assert grown < sys.getsizeof(results) + sum(map(sys.getsizeof, results))
+
+
+@pytest.mark.parametrize("wrong", [None, b"", responses.ResponseEntities(())])
+def test_iterators_of_other_types(wrong: Any) -> None:
+    with pytest.raises(TypeError):
+        native_results.EntityIterator(wrong)

@@ -312,8 +312,11 @@ def _assert_same_entity(message: Any, stock: Any) -> None:
     assert outcome(lambda: snapshot(message.read(message.rpc.reader or LAZY))) == expected
 
 
-def _assert_same(results: Any, stock: Any) -> None:
-    assert len(results) == len(stock)
+def _assert_same(entities: Any, stock: Any) -> None:
+    results = entities.results()
+    assert len(entities) == len(results) == len(stock)
+    for entity, expected in zip(entities, stock, strict=True):
+        _assert_same_entity(entity, expected.entity)
     for result, expected in zip(results, stock, strict=True):
         _assert_same_entity(result.entity, expected.entity)
         assert _EntityResult.FromString(result.serialised()) == expected._pb

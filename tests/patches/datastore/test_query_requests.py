@@ -21,13 +21,7 @@ from hypothesis import strategies as st
 import lazyentity
 from lazyentity.patches.api.requests import LookupBytes, QueryBytes
 from tests.bulk.services import Served, connected
-from tests.patches.datastore.activations import (
-    LAZILY,
-    Activate,
-    patched,
-    patched_eagerly,
-    snapshot_of,
-)
+from tests.patches.datastore.activations import LAZILY, Activate
 from tests.patches.datastore.read_cases import AT_ONCE, COUNT, KIND, get
 from tests.patches.datastore.recording import Recording, intercept
 from tests.support import clients
@@ -164,52 +158,6 @@ def test_a_change_is_sent(running: Served) -> None:
         intercept(running, client, _Limiting())
         page = next(lazyentity.wrap(client).query(kind=KIND).fetch().pages)
         assert page.num_items == 1
-
-
-class _Answered:
-    """The call of an RPC that an interceptor answered."""
-
-    def __init__(self, response: Any) -> None:
-        self._response = response
-
-    def result(self) -> Any:
-        """Return the response."""
-        return self._response
-
-
-class _Answering(grpc.UnaryUnaryClientInterceptor):
-    """Answers with responses of the client's own class, as one that caches or records may do."""
-
-    def intercept_unary_unary(self, continuation: Any, details: Any, request: Any) -> Any:
-        """Answer a call."""
-        kind = getattr(datastore_pb2, details.method.rpartition("/")[2] + "Response")
-        return _Answered(kind.deserialize(kind.serialize(continuation(details, request).result())))
-
-
-WAYS: dict[str, Activate] = {
-    "patched": patched,
-    "patched, eager": patched_eagerly,
-    "wrapped": lazyentity.wrap,
-    "wrapped, prefetch": lambda client: lazyentity.wrap(client, prefetch=["number"]),
-}
-
-
-@pytest.mark.parametrize("way", WAYS)
-def test_an_interceptor_that_answers(running: Served, way: str) -> None:
-    """Its response is not lazy."""
-
-    def read(client: Client) -> Any:
-        keys = [client.key("Parent", 1, KIND, number) for number in (1, 2, 3)]
-        return get(client), snapshot_of([*client.get_multi(keys), *client.query(kind=KIND).fetch()])
-
-    with connected(running) as client:
-        intercept(running, client, _Answering())
-        stock = read(client)
-        intercept(running, client, _Answering())
-        reading = WAYS[way](client)
-        assert read(reading) == stock
-        with lazyentity.eager():
-            assert read(reading) == stock
 
 
 def test_reads_are_lazy_behind_an_interceptor(running: Served, activate: Activate) -> None:
