@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import itertools
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,7 +18,6 @@ from google.cloud.datastore import Entity, helpers
 from google.cloud.datastore_v1.types import datastore as datastore_types
 
 import lazyentity
-from lazyentity._backend import ResultBytes
 from lazyentity.bench.harness.timing import Context
 from lazyentity.patches.api import responses
 from lazyentity.patches.datastore.seams import CLIENT
@@ -32,25 +31,25 @@ class Side:
     """The conversion of a side: a serialised ``LookupResponse`` becomes entities."""
 
     deserialize: Callable[[bytes], Any]
-    convert: Callable[[Iterable[Any]], list[Entity]]
+    convert: Callable[[Any], list[Entity]]
 
     def entities(self, response: bytes) -> list[Entity]:
         """The entities found in ``response``, in order, as ``Client.get_multi`` returns them."""
-        return self.convert(self.deserialize(response).found)
+        return self.convert(self.deserialize(response))
 
 
-def _convert_stock(results: Iterable[Any]) -> list[Entity]:
+def _convert_stock(response: Any) -> list[Entity]:
     # `Client.get_multi` gathers the proxies of all responses before it converts them.
-    found = [result.entity for result in results]
+    found = [result.entity for result in response.found]
     return [helpers.entity_from_protobuf(entity_pb._pb) for entity_pb in found]
 
 
-def _convert(results: Iterable[Any]) -> list[Entity]:
-    return list(map(ResultBytes.read, results, itertools.repeat(LAZY_READER)))
+def _convert(response: Any) -> list[Entity]:
+    return list(map(iter(response._found).read_next, itertools.repeat(LAZY_READER)))
 
 
-def _materialize(results: Iterable[Any]) -> list[Entity]:
-    return list(map(lazyentity.materialize, _convert(results)))
+def _materialize(response: Any) -> list[Entity]:
+    return list(map(lazyentity.materialize, _convert(response)))
 
 
 STOCK = Side(datastore_types.LookupResponse.deserialize, _convert_stock)

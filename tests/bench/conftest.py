@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 import pytest
@@ -18,8 +17,8 @@ def _for_small_lines(only_new_objects: None, kept_servers: None) -> None:
 def wrong_lazy_side(monkeypatch: pytest.MonkeyPatch) -> None:
     """Makes the lazy side give another value of text_000 than stock."""
 
-    def wrong(results: Iterable[Any]) -> list[Entity]:
-        entities = sides.STOCK.convert(results)
+    def wrong(response: Any) -> list[Entity]:
+        entities = sides.STOCK.convert(response)
         for entity in entities:
             entity["text_000"] += "!"
         return entities
