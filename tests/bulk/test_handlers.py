@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import functools
+import os
 import signal
-import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 from unittest import mock
 
@@ -17,8 +18,8 @@ import pytest
 from lazyentity.codec.interruptions import error_of_handler, is_of_handler
 from tests.bulk.interrupting import raised_by
 from tests.bulk.services import Call, refusal, served
+from tests.support import forks
 from tests.support.concurrency import together
-from tests.support.subprocesses import clean_environment, last_line
 
 pytestmark = [
     pytest.mark.any_backend,
@@ -180,14 +181,14 @@ def test_other_threads() -> None:
 _SECONDS = 30
 _STATUS = 128 + signal.SIGINT
 _PROGRAM = """
-import signal, sys
+import os, signal, sys
 from google.cloud import datastore
 from lazyentity.bulk import get_many, put_many
 from tests.support.clients import make_client
 
 # It may be ignored by the program that started this one.
 signal.signal(signal.SIGINT, signal.default_int_handler)
-client = make_client(int(sys.argv[3]), sys.argv[2])
+client = make_client(int(sys.argv[3]), sys.argv[2], project=f"p{os.getpid()}")
 keys = [client.key("Item", number) for number in range(1, 6_001)]
 try:
     if sys.argv[1] == "put":
@@ -205,35 +206,29 @@ except KeyboardInterrupt:
 def test_ctrl_c_ends_the_process(call: str, transport: str, hangs: bool) -> None:
     """It ends long before the policy of retrying gives up, and its threads do not hold it up."""
     many_have_come, may_go = threading.Event(), threading.Event()
-    left = [None] * 9
+    # No more than a few come to a service that hangs.
+    left = [None] * (5 if hangs and call == "get" else 9)
+    processes: list[int] = []
 
-    def before(_: Call) -> None:
+    def before(arrived: Call) -> None:
         if left:
             left.pop()
         else:
+            processes.append(int(arrived.message.project_id[1:]))
             many_have_come.set()
         if hangs:
             may_go.wait(120)
         raise refusal(grpc.StatusCode.UNAVAILABLE)
 
-    with served() as running:
+    with served() as running, ThreadPoolExecutor(1) as waiting:
         running.service.before = before
-        if hangs:
-            # No more come.
-            del left[5 if call == "get" else 9 :]
-        process = subprocess.Popen(
-            [sys.executable, "-c", _PROGRAM, call, transport, str(running.ports[transport])],
-            **clean_environment(),
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
+        arguments = call, transport, str(running.ports[transport])
+        ending = waiting.submit(forks.answer, "-c", _PROGRAM, *arguments)
         try:
             assert many_have_come.wait(60)
-            process.send_signal(signal.SIGINT)
-            output, errors = process.communicate(timeout=_SECONDS)
+            os.kill(processes[0], signal.SIGINT)
+            assert ending.result(_SECONDS) == _STATUS
         finally:
-            process.kill()
             may_go.set()
-    done = subprocess.CompletedProcess(process.args, process.returncode, output, errors)
-    assert last_line(done) == _STATUS
+            if processes and not ending.done():
+                os.kill(processes[0], signal.SIGKILL)
