@@ -192,6 +192,12 @@ def differences(ways: dict[str, Door]) -> Iterator[str]:
     """
     stock_ways = {name for name, kind in kinds(ways).items() if kind in ("Entity", "dict")}
     lazy_ways = {name: enter for name, enter in ways.items() if name not in stock_ways}
+
+    @functools.cache
+    def sort_of_stock(door: str, raw: bytes) -> tuple[type, str]:
+        stock = _stock(raw, ways[door](raw))
+        return type(stock), repr(stock)
+
     for library in filter(Uses.is_installed, ALL):
         uses = [*library.possible()]
         for use in {*uses[:_USES], *uses[-1:]}:
@@ -200,12 +206,12 @@ def differences(ways: dict[str, Door]) -> Iterator[str]:
             for door, enter in lazy_ways.items():
                 with geo_points_without_address():
                     got = describe(outcome(library.uses[use], enter(library.raw)))
-                    stock = _stock(library.raw, enter(library.raw))
-                    order = type(stock), repr(stock)
-                    if order not in of_stock:
-                        of_stock[order] = describe(outcome(library.uses[use], stock))
-                if got != of_stock[order]:
-                    texts = safe_repr(got), safe_repr(of_stock[order])
+                    sort = sort_of_stock(door, library.raw)
+                    if sort not in of_stock:
+                        stock = _stock(library.raw, enter(library.raw))
+                        of_stock[sort] = describe(outcome(library.uses[use], stock))
+                if got != of_stock[sort]:
+                    texts = safe_repr(got), safe_repr(of_stock[sort])
                     yield f"{door}: {library.distribution}, {use}: {texts[0]} != {texts[1]}"
 
 
