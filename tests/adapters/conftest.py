@@ -17,6 +17,13 @@ def adapted() -> Iterator[None]:
         yield
 
 
+@pytest.fixture(scope="module")
+def adapted_throughout() -> Iterator[None]:
+    """They are there until the last test of the module."""
+    with installed():
+        yield
+
+
 @pytest.fixture(params=["chosen", "pure"])
 def walk(request: pytest.FixtureRequest) -> Any:
     """The finder of entities of the backend, and the pure one."""

@@ -19,7 +19,7 @@ from tests.adapters import (
     uses_others,
     uses_tables,
 )
-from tests.adapters.uses import Uses, installed
+from tests.adapters.uses import Uses
 from tests.entity.consumption import assert_consumed_alike
 
 ALL: tuple[Uses, ...] = (
@@ -39,10 +39,7 @@ def _cases(libraries: tuple[Uses, ...]) -> Iterator[Any]:
             yield pytest.param(each, use, id=f"{each.distribution}: {name}", marks=marks)
 
 
-@pytest.fixture(scope="module", autouse=True)
-def _adapted() -> Iterator[None]:
-    with installed():
-        yield
+pytestmark = pytest.mark.usefixtures("adapted_throughout")
 
 
 @pytest.mark.filterwarnings("ignore")
