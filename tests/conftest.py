@@ -3,6 +3,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -61,6 +62,12 @@ def _implementations() -> dict[str, type[LazyEntity]]:
 
 
 IMPLEMENTATIONS = _implementations()
+BACKENDS: dict[str, Any] = {
+    name: importlib.import_module(f"lazyentity.{name}.backend")
+    for name, mapping in MAPPINGS.items()
+    if is_built(mapping)
+}
+"""The functions of each backend that was built."""
 
 
 def pytest_report_header() -> list[str]:
@@ -79,3 +86,10 @@ def pytest_report_header() -> list[str]:
 def lazy_type(request: pytest.FixtureRequest) -> type[LazyEntity]:
     """Each implementation in turn. Session scope, as hypothesis requires of a fixture."""
     return IMPLEMENTATIONS[request.param]
+
+
+@pytest.fixture(scope="session", params=list(BACKENDS))
+def backend(request: pytest.FixtureRequest) -> str:
+    """The name of each backend in turn. Session scope, as hypothesis requires of a fixture."""
+    name: str = request.param
+    return name

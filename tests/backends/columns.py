@@ -2,21 +2,13 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable, Iterable
 from typing import Any
 
 from lazyentity.plain import plain_copy
-from tests.conftest import IMPLEMENTATIONS, MAPPINGS, is_built
+from tests.conftest import BACKENDS, IMPLEMENTATIONS
 from tests.support.snapshots import snapshot_outcome
 from tests.support.stock import stock_entity
-
-COLUMNS: dict[str, Any] = {
-    name: importlib.import_module(f"lazyentity.{name}.backend")
-    for name, mapping in MAPPINGS.items()
-    if is_built(mapping)
-}
-"""The functions of each backend."""
 
 
 def refuse(entity: Any) -> list[Any]:
@@ -29,13 +21,13 @@ def columns_of(
 ) -> dict[str, list[Any]]:
     """Return the columns that a backend makes."""
     made: list[list[Any]] = [[] for _ in names]
-    COLUMNS[backend].append_columns(iter(given), names, made, plain_copy, other)
+    BACKENDS[backend].append_columns(iter(given), names, made, plain_copy, other)
     return dict(zip(names, made, strict=True))
 
 
 def row(backend: str, raw: bytes, eager: bool = False) -> Any:
     """Return what a response gives for columns in place of an entity."""
-    module = COLUMNS[backend]
+    module = BACKENDS[backend]
     reader = module.EntityReader(IMPLEMENTATIONS[backend], stock_entity, is_stock=eager)
     entity = module.EntityBytes()
     entity._receive(raw, module.ReadRpc())

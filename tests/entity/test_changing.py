@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import importlib
 import zoneinfo
 from collections.abc import Callable
 from typing import Any
@@ -17,20 +16,18 @@ from hypothesis import strategies as st
 import lazyentity
 from lazyentity import LazyEntity
 from lazyentity.encoding import _encodable_of
-from tests.conftest import MAPPINGS, is_built
+from tests.conftest import BACKENDS
 from tests.fuzz import changes
 from tests.support import write_cases
 from tests.support.changing import acting, meanwhile
 from tests.support.snapshots import outcome
 from tests.support.stock import EntityMessage, comparable, encoded, reparsed
 
-BACKENDS = [name for name, module in MAPPINGS.items() if is_built(module)]
 
-
-@pytest.fixture(scope="session", params=BACKENDS)
+@pytest.fixture(scope="session", params=list(BACKENDS))
 def write(request: pytest.FixtureRequest) -> Callable[[Entity], Any]:
     """The encoder of each backend in turn."""
-    write_entity = importlib.import_module(f"lazyentity.{request.param}.backend").write_entity
+    write_entity = BACKENDS[request.param].write_entity
 
     def write(entity: Entity) -> Any:
         message = EntityMessage()

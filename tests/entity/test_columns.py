@@ -23,8 +23,8 @@ from lazyentity import LazyEntity
 from lazyentity.codec.undecoded import UNDECODED
 from lazyentity.plain import plain_copy
 from lazyentity.strict import make_strict
-from tests.backends.columns import COLUMNS, assert_same_column, columns_of, row
-from tests.conftest import IMPLEMENTATIONS
+from tests.backends.columns import assert_same_column, columns_of, row
+from tests.conftest import BACKENDS, IMPLEMENTATIONS
 from tests.entity.test_plain import DRAWN, change, plain
 from tests.support import hostile
 from tests.support.snapshots import Raised, outcome, snapshot
@@ -60,13 +60,6 @@ NOT_FIXED = (
     | st.datetimes()
     | st.datetimes(timezones=st.just(datetime.timezone(datetime.timedelta(hours=2))))
 )
-
-
-@pytest.fixture(scope="session", params=list(COLUMNS))
-def backend(request: pytest.FixtureRequest) -> str:
-    """Each backend in turn. Session scope, as hypothesis requires of a fixture."""
-    name: str = request.param
-    return name
 
 
 @settings(max_examples=40)
@@ -255,9 +248,9 @@ def test_calls_of_the_backend(backend: str) -> None:
     several: list[list[list[Any]]] = [[], [[], []]]
     for made in several:
         with pytest.raises(ValueError, match="columns for 1 names"):
-            COLUMNS[backend].append_columns([entity], ("text",), made, plain_copy, list)
+            BACKENDS[backend].append_columns([entity], ("text",), made, plain_copy, list)
     with pytest.raises(ValueError, match="zip"):
-        COLUMNS[backend].append_columns([Entity()], ("text",), [[]], plain_copy, lambda _: [])
+        BACKENDS[backend].append_columns([Entity()], ("text",), [[]], plain_copy, lambda _: [])
 
 
 def _words(kind: type, values: list[Any]) -> bytes:
@@ -275,7 +268,7 @@ def _words(kind: type, values: list[Any]) -> bytes:
 @given(data=st.data())
 def test_values_of_fixed_width(backend: str, kind: type, data: st.DataObject) -> None:
     values = data.draw(st.lists(FIXED_WIDTH[kind], min_size=1, max_size=5))
-    assert COLUMNS[backend].fixed_width(values) == (kind, _words(kind, values))
+    assert BACKENDS[backend].fixed_width(values) == (kind, _words(kind, values))
 
 
 @given(data=st.data())
@@ -285,7 +278,7 @@ def test_values_of_other_widths(backend: str, data: st.DataObject) -> None:
     values = [data.draw(FIXED_WIDTH[kind]) for kind in kinds]
     if len(kinds) == 1:
         values.insert(data.draw(st.integers(0, 1)), data.draw(NOT_FIXED))
-    assert COLUMNS[backend].fixed_width(values) is None
+    assert BACKENDS[backend].fixed_width(values) is None
 
 
 @pytest.mark.parametrize("sort", hostile.TEXTLESS)

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 import lazyentity
 from lazyentity import LazyEntity, plain
-from tests.backends.columns import COLUMNS, row
-from tests.conftest import IMPLEMENTATIONS
+from tests.backends.columns import row
+from tests.conftest import BACKENDS, IMPLEMENTATIONS
 from tests.support.snapshots import snapshot
 from tests.support.stock import stock_entity
 from tests.support.strategies import Grammar, entities
@@ -28,13 +28,6 @@ FORMS: dict[Form, Callable[[Any], Any]] = {
     "id": lambda entity: entity.key and entity.key.id_or_name,
     "path": lambda entity: entity.key and entity.key.flat_path,
 }
-
-
-@pytest.fixture(scope="session", params=list(COLUMNS))
-def backend(request: pytest.FixtureRequest) -> str:
-    """Each backend in turn. Session scope, as hypothesis requires of a fixture."""
-    name: str = request.param
-    return name
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -59,7 +52,7 @@ def test_keys_of_rows(backend: str, raws: list[bytes]) -> None:
     """They are those of the entities whose place the rows take."""
     keys: list[Any] = []
     rows = [row(backend, raw) for raw in raws]
-    COLUMNS[backend].append_columns(rows, (), [], plain.plain_copy, list, keys, FORMS["key"])
+    BACKENDS[backend].append_columns(rows, (), [], plain.plain_copy, list, keys, FORMS["key"])
     assert snapshot(keys) == snapshot([stock_entity(raw).key for raw in raws])
 
 
@@ -125,7 +118,7 @@ def test_missing_properties(backend: str, raws: list[bytes], data: st.DataObject
 def test_missing_properties_of_rows(backend: str) -> None:
     """The function is called with the entity whose place the row takes."""
     lacking: list[tuple[Any, str]] = []
-    COLUMNS[backend].append_columns(
+    BACKENDS[backend].append_columns(
         [row(backend, PLAIN)],
         ("text", "nope"),
         [[], []],

@@ -5,8 +5,6 @@ from __future__ import annotations
 import copy
 import cProfile
 import functools
-import importlib
-import importlib.util
 import pickle
 import sys
 from collections import OrderedDict
@@ -23,20 +21,16 @@ import lazyentity
 from lazyentity import LazyEntity, encoding
 from lazyentity.encoding import entity_message
 from lazyentity.pure import index, mapping
+from tests.conftest import BACKENDS
 from tests.support.snapshots import Raised, outcome
 from tests.support.stock import EntityMessage, comparable, encoded
 from tests.support.strategies.samples import PLAIN
 
-_ENCODERS = {"pure": "lazyentity.pure.encoder", "native": "lazyentity.native.encoder"}
 
-
-@pytest.fixture(
-    params=[name for name, module in _ENCODERS.items() if importlib.util.find_spec(module)]
-)
+@pytest.fixture(params=BACKENDS)
 def encoder(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each backend's encoder in turn."""
-    write_entity = importlib.import_module(_ENCODERS[request.param]).write_entity
-    monkeypatch.setattr(encoding, "write_entity", write_entity)
+    monkeypatch.setattr(encoding, "write_entity", BACKENDS[request.param].write_entity)
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Iterable
 from typing import Any
 
@@ -10,13 +9,11 @@ from lazyentity import LazyEntity
 from lazyentity.profiling.collection import Profile
 from lazyentity.profiling.counts import Counts
 from lazyentity.profiling.snapshot import Snapshot
-from tests.conftest import IMPLEMENTATIONS
+from tests.conftest import BACKENDS, IMPLEMENTATIONS
 from tests.support.strategies.samples import serialise
 
 FIVE = serialise({"a": 1, "b": "two", "c": 3.0, "d": True, "e": None})
 OTHER = serialise({"a": 1, "z": [1, 2]})
-
-BACKENDS = [name for name in IMPLEMENTATIONS if name in ("pure", "native")]
 
 
 def counted(profile: Profile) -> Snapshot:
@@ -42,7 +39,7 @@ class Response:
     """
 
     def __init__(self, backend: str, raws: Iterable[bytes], *, eager: bool = False) -> None:
-        module = importlib.import_module(f"lazyentity.{backend}.backend")
+        module = BACKENDS[backend]
         self._reader = module.EntityReader(
             IMPLEMENTATIONS[backend], module.stock_from_raw, is_stock=eager
         )

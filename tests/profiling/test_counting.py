@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import gc
-import importlib
 import json
 from collections import Counter
 from collections.abc import Callable
@@ -28,8 +27,8 @@ from lazyentity.profiling.counts import (
     WRITTEN,
     Counts,
 )
-from tests.conftest import IMPLEMENTATIONS
-from tests.profiling.receiving import BACKENDS, FIVE, OTHER, Response, counted, learn, only
+from tests.conftest import BACKENDS, IMPLEMENTATIONS
+from tests.profiling.receiving import FIVE, OTHER, Response, counted, learn, only
 from tests.support.strategies.samples import serialise
 
 WHOLES: dict[str, Callable[[Any], object]] = {
@@ -307,7 +306,7 @@ def test_no_uses(backend: str) -> None:
 
 def test_columns_are_reads(backend: str) -> None:
     """A column counts as reading its property."""
-    append = importlib.import_module(f"lazyentity.{backend}.backend").append_columns
+    append = BACKENDS[backend].append_columns
     made: list[list[Any]] = [[], [], []]
     with lazyentity.profile() as profile:
         entities = Response(backend, [FIVE] * 3).entities()

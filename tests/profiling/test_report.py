@@ -32,7 +32,7 @@ from lazyentity.profiling.observer import STORAGE, VALIDATION
 from lazyentity.profiling.page import html
 from lazyentity.profiling.report import Report
 from lazyentity.profiling.tables import duration, size
-from tests.profiling.receiving import BACKENDS, FIVE, Response
+from tests.profiling.receiving import FIVE, Response
 from tests.support.strategies.samples import serialise
 
 ODD = '<script>alert("x")</script> [bold]'
@@ -43,11 +43,11 @@ def profile() -> Any:
     """A profile with something in each part."""
     odd = serialise({ODD: 1, "other": 2, "unread": "x" * 3000})
     with lazyentity.profile() as made:
-        entities = Response(BACKENDS[0], [odd] * 20).entities()
+        entities = Response("pure", [odd] * 20).entities()
         for entity in entities:
             entity[ODD]
             entity["other"]
-        [entity.items() for entity in Response(BACKENDS[0], [FIVE] * 3).entities()]
+        [entity.items() for entity in Response("pure", [FIVE] * 3).entities()]
         with pytest.raises(TypeError):
             bool(dict.get(entities[0], "unread"))
     made.entities = entities  # type: ignore[attr-defined]  # to keep them in memory
@@ -173,7 +173,7 @@ def test_counters(monkeypatch: pytest.MonkeyPatch) -> None:
     metrics.register.cache_clear()
     with lazyentity.profile() as profile:
         before = _read(reader)
-        for entity in Response(BACKENDS[0], [FIVE] * 4).entities():
+        for entity in Response("pure", [FIVE] * 4).entities():
             entity["a"]
         after = _read(reader)
     added = {name: number - before.get(name, 0) for name, number in after.items()}
