@@ -1,4 +1,4 @@
-"""Entities leave nothing behind: on every path, those that fail included."""
+"""The native backend leaves nothing behind on any path, and no call of its classes crashes it."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ import pytest
 
 from lazyentity.bench.subjects.memory import pages
 from lazyentity.codec.undecoded import UNDECODED
-from tests.backends import leak_program
+from tests.backends import hostile_program, leak_program
 from tests.backends.backends import NATIVE
 from tests.backends.leak_program import SLACK, growth, leaks
 from tests.backends.malformed import entity_of
+from tests.fuzz.calls_child import CLASSES
 from tests.support import subprocesses
 from tests.support.strategies.samples import PLAIN
 
@@ -76,3 +77,16 @@ def test_names_that_never_repeat_are_forgotten() -> None:
         names += len(entity)
     assert names == 400_000
     assert sys.getrefcount(UNDECODED) - before < 200_000
+
+
+def test_hostile_calls() -> None:
+    """Every attribute of the classes, called with all arguments, in a process of its own."""
+    finished = subprocesses.run_for(240, "-m", hostile_program.__name__)
+    assert subprocesses.last_line(finished) > 100_000
+
+
+def test_pickled_state_is_refused() -> None:
+    """An extension class keeps its state in C and accepts none from a pickle."""
+    for kind in CLASSES:
+        assert not hasattr(kind, "__setstate__")
+        assert not hasattr(kind, "__setstate_cython__")

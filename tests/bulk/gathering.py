@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextvars
+import functools
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -45,6 +46,11 @@ class Gathered:
     def __init__(self, service: RecordingService, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(coalescing, "WAIT_SECONDS", 20)
         self._service = service
+
+    def get(self, coalesced: Coalesced, keys: Sequence[Key]) -> list[Any]:
+        """Return the futures of gets of all keys but the first, whose look-up is held up."""
+        gets = [functools.partial(coalesced.get, key) for key in keys[1:]]
+        return self.run(coalesced, keys[0], gets)
 
     def run(self, coalesced: Coalesced, first: Key, gets: Sequence[Callable[[], Any]]) -> list[Any]:
         """Return the futures of ``gets``, which run while the look-up of ``first`` is held up."""

@@ -6,7 +6,7 @@ import copy
 import functools
 import threading
 import traceback
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -16,7 +16,7 @@ from google.api_core.exceptions import BadRequest, Forbidden, RetryError
 from google.cloud import datastore
 
 import lazyentity
-from lazyentity.bulk import Coalesced, coalesce, coalescing, delete_many, get_many, put_many, rpcs
+from lazyentity.bulk import coalesce, coalescing, delete_many, get_many, put_many, rpcs
 from tests.bulk.gathering import Gathered, Held
 from tests.bulk.services import RecordingService, stored
 from tests.support.concurrency import together
@@ -27,10 +27,6 @@ Key = datastore.Key
 _KIND = "Item"
 
 
-def _gets(coalesced: Coalesced, keys: Iterable[Key]) -> list[Callable[[], Any]]:
-    return [functools.partial(coalesced.get, key) for key in keys]
-
-
 def test_gets_go_together(
     any_client: Client, service: RecordingService, gathered: Gathered
 ) -> None:
@@ -38,7 +34,7 @@ def test_gets_go_together(
     keys = stored(any_client, _KIND, 4)
     coalesced: Any = coalesce(any_client)
     asked = [*keys[1:], any_client.key(_KIND, 99), keys[1], keys[1]]
-    futures = gathered.run(coalesced, keys[0], _gets(coalesced, asked))
+    futures = gathered.get(coalesced, [keys[0], *asked])
     entities = [future.result() for future in futures]
     assert [entity and entity["number"] for entity in entities] == [1, 2, 3, None, 1, 1]
     assert entity_types(entities) == entity_types([any_client.get(keys[0])])
@@ -105,7 +101,7 @@ def test_an_error_that_one_key_may_have_caused(
     keys = stored(client, _KIND, 4)
     coalesced: Any = coalesce(client)
     service.refuse_id(3)
-    futures = gathered.run(coalesced, keys[0], _gets(coalesced, keys[1:]))
+    futures = gathered.get(coalesced, keys)
     assert futures[0].result()["number"] == 1
     assert isinstance(futures[1].exception(), BadRequest)
     assert futures[2].result()["number"] == 3
@@ -117,7 +113,7 @@ def test_an_error_of_all(client: Client, service: RecordingService, gathered: Ga
     keys = stored(client, _KIND, 4)
     coalesced: Any = coalesce(client)
     service.refuse(grpc.StatusCode.PERMISSION_DENIED, 10, "Lookup")
-    futures = gathered.run(coalesced, keys[0], _gets(coalesced, keys[1:]))
+    futures = gathered.get(coalesced, keys)
     assert all(isinstance(future.exception(), Forbidden) for future in futures)
     assert service.sizes("Lookup") == [1, 3]
     service.forget()
@@ -137,7 +133,7 @@ def test_an_entity_that_cannot_be_converted(
                 result.entity.properties["number"].Clear()
 
     service.edit("Lookup", clear_the_second)
-    futures = gathered.run(coalesced, keys[0], _gets(coalesced, keys[1:]))
+    futures = gathered.get(coalesced, keys)
     assert "did not have any value set" in str(futures[0].exception())
     assert futures[1].result()["number"] == 2
 
@@ -151,7 +147,10 @@ def test_inside_eager(client: Client, gathered: Gathered) -> None:
         with lazyentity.eager():
             return coalesced.get(keys[1])
 
-    gets = [eagerly, *_gets(coalesced, keys[1:])]
+    gets: list[Callable[[], Any]] = [
+        eagerly,
+        *(functools.partial(coalesced.get, key) for key in keys[1:]),
+    ]
     types = [type(future.result()) for future in gathered.run(coalesced, keys[0], gets)]
     assert types == [datastore.Entity, lazyentity.LazyEntity, lazyentity.LazyEntity]
 
@@ -244,7 +243,7 @@ def test_errors_of_a_look_up_are_each_callers_own(
         raise given
 
     monkeypatch.setattr(rpcs.Rpcs, "look_up", refuse)
-    futures = gathered.run(coalesced, keys[0], _gets(coalesced, keys[1:]))
+    futures = gathered.get(coalesced, keys)
     errors = [future.exception() for future in futures]
     assert len(set(map(id, [given, *errors]))) == 4
     for error in errors:

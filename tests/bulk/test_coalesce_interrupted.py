@@ -7,7 +7,7 @@ import itertools
 import os
 import sys
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from types import CodeType, FrameType
 from typing import Any
@@ -23,10 +23,6 @@ from tests.support.forks import answer
 
 Client = datastore.Client
 _KIND = "Item"
-
-
-def _gets(coalesced: Coalesced, keys: Iterable[datastore.Key]) -> list[Callable[[], Any]]:
-    return [functools.partial(coalesced.get, key) for key in keys]
 
 
 def _interrupt(*_: object) -> None:
@@ -65,7 +61,7 @@ def test_a_caller_that_is_interrupted(
         wait(batch, call)
 
     monkeypatch.setattr(coalescing._Batch, "wait", interrupted)
-    futures = gathered.run(coalesced, keys[0], _gets(coalesced, keys[1:]))
+    futures = gathered.get(coalesced, keys)
     errors = [future.exception() for future in futures]
     assert sum(isinstance(error, KeyboardInterrupt) for error in errors) == 2
     assert [
@@ -83,7 +79,7 @@ def test_callers_that_nobody_wakes(
     monkeypatch.setattr(coalescing._Batch, "wake_next", lambda batch: None)
     keys = stored(client, _KIND, 4)
     coalesced: Any = coalesce(client)
-    futures = gathered.run(coalesced, keys[0], _gets(coalesced, keys[1:]))
+    futures = gathered.get(coalesced, keys)
     assert [future.result()["number"] for future in futures] == [1, 2, 3]
 
 
@@ -98,7 +94,7 @@ def test_a_leader_that_is_interrupted_twice(
     with monkeypatch.context() as patched:
         patched.setattr(coalescing._Batch, "look_up", _interrupt)
         patched.setattr(Coalesced, "_withdraw", _interrupt)
-        futures = gathered.run(coalesced, keys[0], _gets(coalesced, keys[1:]))
+        futures = gathered.get(coalesced, keys)
         for future in futures:
             future.exception(20)
     for number in range(4):

@@ -34,6 +34,15 @@ COPIES: dict[str, Consumer] = {
 """Ways to make another entity of one."""
 
 
+def _pickled(protocol: int) -> Consumer:
+    return lambda entity: pickle.loads(pickle.dumps(entity, protocol))
+
+
+PICKLES = {
+    f"pickle protocol {number}": _pickled(number) for number in range(pickle.HIGHEST_PROTOCOL + 1)
+}
+
+
 def assert_consumed_alike(consume: Consumer, lazy: LazyEntity, raw: bytes) -> None:
     """Check that ``consume`` gives, raises and leaves behind the same with both kinds of entity."""
     stock = in_order_of(type(lazy).from_bytes(raw), stock_entity(raw))

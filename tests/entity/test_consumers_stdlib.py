@@ -42,7 +42,7 @@ from xml.etree import ElementTree as ET
 
 from google.cloud.datastore.entity import Entity
 
-from tests.entity.consumption import Consumer, comparison_of
+from tests.entity.consumption import PICKLES, Consumer, comparison_of
 
 
 class _Encoder(json.JSONEncoder):
@@ -61,10 +61,6 @@ def _in_python(entity: Any, **options: Any) -> str:
     encoder = json.JSONEncoder(default=str, **options)
     with mock.patch.object(json.encoder, "c_make_encoder", None):
         return encoder.encode(entity)
-
-
-def _pickled(protocol: int) -> Consumer:
-    return lambda entity: pickle.loads(pickle.dumps(entity, protocol))
 
 
 def _pickled_in_python(entity: Any) -> Any:
@@ -203,10 +199,7 @@ CONSUMERS: dict[str, Consumer] = {
     "json in Python": _in_python,
     "json in Python sort_keys": lambda e: _in_python(e, sort_keys=True),
     # Serialisers of other kinds.
-    **{
-        f"pickle protocol {protocol}": _pickled(protocol)
-        for protocol in range(pickle.HIGHEST_PROTOCOL + 1)
-    },
+    **PICKLES,
     "pickle in Python": _pickled_in_python,
     "pickle in a list": lambda e: pickle.loads(pickle.dumps([e, e["inner"], e])),
     "pickle for multiprocessing": lambda e: pickle.loads(ForkingPickler.dumps(e)),

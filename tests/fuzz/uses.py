@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import re
 from collections.abc import Callable
 from typing import Any
 
 from pydantic import BaseModel, TypeAdapter, computed_field
+
+Use = Callable[[Any], Any]
 
 _ANY = TypeAdapter(Any)
 
@@ -27,8 +30,20 @@ class Holder(BaseModel):
     held: Any
 
 
-def _module(name: str) -> Any:
-    return importlib.import_module(name)
+def _function(path: str) -> Any:
+    module, _, name = path.rpartition(".")
+    return getattr(importlib.import_module(module), name)
+
+
+def _given(path: str, **options: Any) -> Use:
+    """Return a call of a function with a graph."""
+    return lambda graph: _function(path)(graph, **options)
+
+
+def _hooked(path: str, keyword: str, *, in_list: bool = False) -> Use:
+    """Return a call of a function with an unknown object, for which its hook gives the graph."""
+    given = [UNKNOWN] if in_list else UNKNOWN
+    return lambda graph: _function(path)(given, **{keyword: _instead(graph)})
 
 
 def _instead(graph: Any) -> Callable[[Any], Any]:
@@ -40,22 +55,22 @@ def _instead(graph: Any) -> Callable[[Any], Any]:
     return hook
 
 
-def _cbor(graph: Any, value: Any) -> Any:
+def _cbor(graph: Any) -> Any:
     hook = _instead(graph)
-    return _module("cbor2").dumps(
-        value, default=lambda encoder, unknown: encoder.encode(hook(unknown))
+    return _function("cbor2.dumps")(
+        [UNKNOWN], default=lambda encoder, unknown: encoder.encode(hook(unknown))
     )
 
 
 def _bson(value: Any, hook: Any = None) -> bytes:
-    codec = _module("bson.codec_options")
-    options = codec.CodecOptions(type_registry=codec.TypeRegistry(fallback_encoder=hook))
-    encoded: bytes = _module("bson").encode({"value": value}, codec_options=options)
+    registry = _function("bson.codec_options.TypeRegistry")(fallback_encoder=hook)
+    options = _function("bson.codec_options.CodecOptions")(type_registry=registry)
+    encoded: bytes = _function("bson.encode")({"value": value}, codec_options=options)
     return encoded
 
 
 def _json_encoder(value: Any, hook: Any = None) -> bytes:
-    encoded: bytes = _module("msgspec.json").Encoder(enc_hook=hook).encode(value)
+    encoded: bytes = _function("msgspec.json.Encoder")(enc_hook=hook).encode(value)
     return encoded
 
 
@@ -71,8 +86,8 @@ def _computed(graph: Any) -> Any:
 
 
 def _shared(value: Any) -> Any:
-    document = _module("pycrdt").Doc()
-    document["shared"] = shared = _module("pycrdt").Map({"value": value})
+    document = _function("pycrdt.Doc")()
+    document["shared"] = shared = _function("pycrdt.Map")({"value": value})
     return shared.to_py()
 
 
@@ -82,56 +97,37 @@ def _validated(value: Any) -> Any:
     return _ANY.dump_python(made, mode="json", fallback=vars)
 
 
-_USES: dict[str, tuple[str, Callable[[Any], Any]]] = {
-    "orjson": ("orjson", lambda g: _module("orjson").dumps(g)),
-    "orjson, default": ("orjson", lambda g: _module("orjson").dumps(g, default=vars)),
-    "orjson, hook": ("orjson", lambda g: _module("orjson").dumps(UNKNOWN, default=_instead(g))),
-    "ujson": ("ujson", lambda g: _module("ujson").dumps(g)),
-    "ujson, hook": ("ujson", lambda g: _module("ujson").dumps([UNKNOWN], default=_instead(g))),
-    "rapidjson": ("rapidjson", lambda g: _module("rapidjson").dumps(g)),
-    "rapidjson, hook": (
-        "rapidjson",
-        lambda g: _module("rapidjson").dumps([UNKNOWN], default=_instead(g)),
-    ),
-    "ormsgpack": ("ormsgpack", lambda g: _module("ormsgpack").packb(g)),
-    "ormsgpack, hook": (
-        "ormsgpack",
-        lambda g: _module("ormsgpack").packb([UNKNOWN], default=_instead(g)),
-    ),
-    "cbor2": ("cbor2", lambda g: _module("cbor2").dumps(g)),
-    "cbor2, hook": ("cbor2", lambda g: _cbor(g, [UNKNOWN])),
-    "bson": ("bson", _bson),
-    "bson, hook": ("bson", lambda g: _bson(UNKNOWN, _instead(g))),
-    "msgspec.json": ("msgspec", lambda g: _module("msgspec.json").encode(g)),
-    "msgspec.json, hook": (
-        "msgspec",
-        lambda g: _module("msgspec.json").encode(UNKNOWN, enc_hook=_instead(g)),
-    ),
-    "msgspec.json.Encoder": ("msgspec", _json_encoder),
-    "msgspec.json.Encoder, hook": ("msgspec", lambda g: _json_encoder(UNKNOWN, _instead(g))),
-    "msgspec.msgpack": ("msgspec", lambda g: _module("msgspec.msgpack").encode(g)),
-    "msgspec.to_builtins": ("msgspec", lambda g: _module("msgspec").to_builtins(g, enc_hook=vars)),
-    "pydantic, dump_json": ("pydantic", lambda g: _ANY.dump_json(g, fallback=vars)),
-    "pydantic, dump_python": ("pydantic", lambda g: _ANY.dump_python(g, mode="json")),
-    "pydantic, model_dump": (
-        "pydantic",
-        lambda g: Holder(held=g).model_dump(mode="json", fallback=vars),
-    ),
-    "pydantic, model_dump_json": ("pydantic", lambda g: Holder(held=[g]).model_dump_json()),
-    "pydantic, computed": ("pydantic", lambda g: _computed(g).model_dump_json()),
-    "pydantic, union": ("pydantic", _validated),
-    "pydantic, to_json": (
-        "pydantic",
-        lambda g: _module("pydantic_core").to_json(UNKNOWN, fallback=_instead(g)),
-    ),
-    "pydantic, to_jsonable_python": (
-        "pydantic",
-        lambda g: _module("pydantic_core").to_jsonable_python(g, fallback=vars),
-    ),
-    "pycrdt": ("pycrdt", _shared),
+_USES: dict[str, Use] = {
+    "orjson": _given("orjson.dumps"),
+    "orjson, default": _given("orjson.dumps", default=vars),
+    "orjson, hook": _hooked("orjson.dumps", "default"),
+    "ujson": _given("ujson.dumps"),
+    "ujson, hook": _hooked("ujson.dumps", "default", in_list=True),
+    "rapidjson": _given("rapidjson.dumps"),
+    "rapidjson, hook": _hooked("rapidjson.dumps", "default", in_list=True),
+    "ormsgpack": _given("ormsgpack.packb"),
+    "ormsgpack, hook": _hooked("ormsgpack.packb", "default", in_list=True),
+    "cbor2": _given("cbor2.dumps"),
+    "cbor2, hook": _cbor,
+    "bson": _bson,
+    "bson, hook": lambda graph: _bson(UNKNOWN, _instead(graph)),
+    "msgspec.json": _given("msgspec.json.encode"),
+    "msgspec.json, hook": _hooked("msgspec.json.encode", "enc_hook"),
+    "msgspec.json.Encoder": _json_encoder,
+    "msgspec.json.Encoder, hook": lambda graph: _json_encoder(UNKNOWN, _instead(graph)),
+    "msgspec.msgpack": _given("msgspec.msgpack.encode"),
+    "msgspec.to_builtins": _given("msgspec.to_builtins", enc_hook=vars),
+    "pydantic, dump_json": lambda graph: _ANY.dump_json(graph, fallback=vars),
+    "pydantic, dump_python": lambda graph: _ANY.dump_python(graph, mode="json"),
+    "pydantic, model_dump": lambda graph: Holder(held=graph).model_dump(mode="json", fallback=vars),
+    "pydantic, model_dump_json": lambda graph: Holder(held=[graph]).model_dump_json(),
+    "pydantic, computed": lambda graph: _computed(graph).model_dump_json(),
+    "pydantic, union": _validated,
+    "pydantic, to_json": _hooked("pydantic_core.to_json", "fallback"),
+    "pydantic, to_jsonable_python": _given("pydantic_core.to_jsonable_python", fallback=vars),
+    "pycrdt": _shared,
 }
-
-USES: dict[str, Callable[[Any], Any]] = {
-    name: use for name, (library, use) in _USES.items() if importlib.util.find_spec(library)
+USES: dict[str, Use] = {
+    name: use for name, use in _USES.items() if importlib.util.find_spec(re.split("[.,]", name)[0])
 }
-"""By name, those of the installed libraries."""
+"""By name, which begins with the library's: those of the installed ones."""

@@ -40,15 +40,38 @@ def found(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[Finding]]:
     return sections
 
 
+_SHORT = [
+    "  ok      a: is well",
+    "  ok      parts: d 1.0, e 2.0",
+    "  ok      f: has 1 library",
+]
+_VERBOSE = [
+    "  ok      d: 1.0 (supported: >=1)",
+    "  ok      a: is well",
+    "            y.Z.a, b.c",
+    "  ok      e: 2.0 (supported: >=2)",
+    "  ok      f: has a library, pydantic 2.14",
+]
+_MORE = " --verbose tells the names and supported versions."
+
+
 @pytest.mark.usefixtures("found")
-def test_text(capsys: pytest.CaptureFixture[str]) -> None:
-    """Problems and notes are told whole, with an advice below; the rest takes a line or less."""
-    assert dispatch.main(["doctor"]) == 1
+@pytest.mark.parametrize(
+    ("options", "well", "more"),
+    [([], _SHORT, _MORE), (["-v"], _VERBOSE, ""), (["--verbose"], _VERBOSE, "")],
+    ids=["short", "-v", "--verbose"],
+)
+def test_text(
+    options: list[str], well: list[str], more: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Problems and notes are told whole, with an advice below; the rest takes a line or less.
+
+    Verbosely, each finding has its level, and its names.
+    """
+    assert dispatch.main(["doctor", *options]) == 1
     assert capsys.readouterr().out.splitlines() == [
         "One",
-        "  ok      a: is well",
-        "  ok      parts: d 1.0, e 2.0",
-        "  ok      f: has 1 library",
+        *well,
         "  note    b: is slow",
         "          -> hurry",
         "",
@@ -57,31 +80,7 @@ def test_text(capsys: pytest.CaptureFixture[str]) -> None:
         "            m.f",
         "          -> mend it",
         "",
-        "1 problem: its line says what to do. --verbose tells the names and supported versions.",
-    ]
-
-
-@pytest.mark.usefixtures("found")
-@pytest.mark.parametrize("option", ["-v", "--verbose"])
-def test_verbose_text(option: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """Each finding has its level, and its names."""
-    assert dispatch.main(["doctor", option]) == 1
-    assert capsys.readouterr().out.splitlines() == [
-        "One",
-        "  ok      d: 1.0 (supported: >=1)",
-        "  ok      a: is well",
-        "            y.Z.a, b.c",
-        "  ok      e: 2.0 (supported: >=2)",
-        "  ok      f: has a library, pydantic 2.14",
-        "  note    b: is slow",
-        "          -> hurry",
-        "",
-        "Two",
-        "  PROBLEM c: is broken",
-        "            m.f",
-        "          -> mend it",
-        "",
-        "1 problem: its line says what to do.",
+        f"1 problem: its line says what to do.{more}",
     ]
 
 
