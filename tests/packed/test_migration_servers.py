@@ -20,17 +20,27 @@ from lazyentity.packed.command import main
 from lazyentity.packed.jsonbytes import document_of_json
 from lazyentity.packed.migration import Migration, Report
 from tests.bulk.services import Call, RecordingService, Served, connected, refusal, served
+from tests.integration.rewrites import wipe
 from tests.support.clients import PROJECT
 
 UNAVAILABLE = grpc.StatusCode.UNAVAILABLE
 
 
-@pytest.fixture
-def running(monkeypatch: pytest.MonkeyPatch) -> Iterator[Served]:
-    """A server, which the environment names."""
+@pytest.fixture(scope="module")
+def _server() -> Iterator[Served]:
     with served() as made:
-        monkeypatch.setenv(GCD_HOST, f"127.0.0.1:{made.ports['grpc']}")
         yield made
+
+
+@pytest.fixture
+def running(_server: Served, monkeypatch: pytest.MonkeyPatch) -> Iterator[Served]:
+    """An empty server, which the environment names."""
+    monkeypatch.setenv(GCD_HOST, f"127.0.0.1:{_server.ports['grpc']}")
+    yield _server
+    _server.service.forget()
+    monkeypatch.delenv(GCD_HOST)
+    with connected(_server) as client:
+        wipe(client)
 
 
 @pytest.fixture
