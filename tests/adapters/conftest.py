@@ -1,27 +1,25 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
+import warnings
 from typing import Any
 
 import pytest
 
 from lazyentity import search
+from lazyentity.patches import adapters
 from lazyentity.pure.search import EntityFinder
-from tests.adapters.uses import installed
 
 
 @pytest.fixture
-def adapted() -> Iterator[None]:
-    """The adapters of the imported libraries are there in this test."""
-    with installed():
-        yield
+def adapted() -> None:
+    """The adapters of the imported libraries are there in this test.
 
-
-@pytest.fixture(scope="module")
-def adapted_throughout() -> Iterator[None]:
-    """They are there until the last test of the module."""
-    with installed():
-        yield
+    They stay, as in an application: a test that needs a library without one removes them.
+    """
+    with warnings.catch_warnings():
+        # Other tests may have imported functions that are adapted here.
+        warnings.simplefilter("ignore")
+        adapters.install()
 
 
 @pytest.fixture(params=["chosen", "pure"])

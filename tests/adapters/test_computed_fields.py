@@ -16,6 +16,7 @@ from pydantic import BaseModel, SerializeAsAny, TypeAdapter, computed_field, typ
 from pydantic_core import core_schema
 
 from lazyentity import LazyEntity
+from lazyentity.patches import adapters
 from tests.adapters.uses import installed
 from tests.adapters.uses_functions import what_c_code_sees
 from tests.entity.consumption import describe
@@ -104,6 +105,7 @@ def _dumped(model: Any, options: dict[str, Any]) -> Any:
 def test_everything_else_is_pydantics(name: str) -> None:
     """With each option of a dump, the results, errors and warnings are those of an older model."""
     kind, make = VALUES[name]
+    adapters.remove()
     older = _model(kind, make)
     with installed():
         newer = _model(kind, make)

@@ -179,7 +179,7 @@ def _is_closed(kind: Any) -> bool:
 
 
 @pytest.mark.parametrize("kinds", [CLOSED, OPEN], ids=["closed", "open"])
-@pytest.mark.usefixtures("adapted_throughout")
+@pytest.mark.usefixtures("adapted")
 def test_closed_and_open(kinds: dict[str, Callable[[], Any]]) -> None:
     found = {name: _is_closed(make()) for name, make in kinds.items()}
     assert found == dict.fromkeys(kinds, kinds is CLOSED)
@@ -220,7 +220,7 @@ def _outcome(function: Callable[[Any], Any], value: Any) -> Any:
 
 @pytest.mark.parametrize("value", VALUES)
 @pytest.mark.parametrize("name", [*CLOSED, *(name for name in OPEN if name != "anything")])
-@pytest.mark.usefixtures("adapted_throughout")
+@pytest.mark.usefixtures("adapted")
 def test_as_stock(name: str, value: str) -> None:
     """With each sort of schema, value and method; errors have decoded inputs."""
     kind: Any = (CLOSED.get(name) or OPEN[name])()

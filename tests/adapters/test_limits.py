@@ -153,7 +153,7 @@ NEVER_WRONG: dict[str, Callable[[Any], Any]] = {
 LOUD = (TypeError, pydantic_core.PydanticSerializationError)
 
 
-pytestmark = pytest.mark.usefixtures("adapted_throughout")
+pytestmark = pytest.mark.usefixtures("adapted")
 
 
 def _used(property_of: Callable[[Any], Any], entity: Any) -> str:

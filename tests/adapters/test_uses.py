@@ -39,7 +39,7 @@ def _cases(libraries: tuple[Uses, ...]) -> Iterator[Any]:
             yield pytest.param(each, use, id=f"{each.distribution}: {name}", marks=marks)
 
 
-pytestmark = pytest.mark.usefixtures("adapted_throughout")
+pytestmark = pytest.mark.usefixtures("adapted")
 
 
 @pytest.mark.filterwarnings("ignore")
