@@ -47,7 +47,9 @@ class LaterVersion(importlib.abc.MetaPathFinder):
         if spec is None or spec.origin is None or not spec.origin.endswith(".py"):
             return spec
         source = Path(spec.origin).read_text(encoding="utf-8")
-        if spec.name == fullname and not self._pattern.search(source):
+        # Most sources do not have the letters of the name, which takes little time to see.
+        has_name = self.name in source and self._pattern.search(source)
+        if spec.name == fullname and not has_name:
             return spec
         return importlib.util.spec_from_file_location(
             fullname,

@@ -8,6 +8,7 @@ Prints a line of JSON for each.
 from __future__ import annotations
 
 import asyncio
+import gc
 import importlib
 import json
 import os
@@ -301,6 +302,9 @@ def main(ports: list[int], names: list[str]) -> None:
     if names_in(API_PACKAGES).isdisjoint(names):
         for package in API_PACKAGES:
             importlib.import_module(package)
+    # The children collect their own objects alone, and share the memory of these.
+    gc.collect()
+    gc.freeze()
     for name in names:
         pid = os.fork()
         if pid == 0:
