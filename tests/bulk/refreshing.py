@@ -1,4 +1,4 @@
-"""Snapshots that tell their states apart, damage to them, and processes that refresh them.
+"""Snapshots that tell their states apart, or are of version 1, damage, and processes that refresh.
 
 Run as ``python -m tests.bulk.refreshing PATH STATE COUNT``, it refreshes a snapshot, and ends.
 """
@@ -42,6 +42,29 @@ def change(path: Path, *statements: str) -> None:
     with closing(sqlite3.connect(path)) as connection, connection:
         for statement in statements:
             connection.execute(statement)
+
+
+def make_version_1(path: Path) -> None:
+    """Turn a snapshot into one that version 1 wrote of the same entities.
+
+    It had no checksums and no links.
+    """
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.executescript(
+            "BEGIN;"
+            "ALTER TABLE settings RENAME TO old_settings;"
+            "ALTER TABLE entities RENAME TO old_entities;"
+            "CREATE TABLE settings (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;"
+            "CREATE TABLE entities (key BLOB PRIMARY KEY, content INTEGER NOT NULL) WITHOUT ROWID;"
+            "INSERT INTO settings SELECT name, CAST(value AS TEXT) FROM old_settings "
+            "WHERE name IN ('digest', 'entities', 'refreshed', 'source');"
+            "INSERT INTO entities SELECT key, content FROM old_entities;"
+            "DROP TABLE old_settings;"
+            "DROP TABLE old_entities;"
+            "PRAGMA user_version = 1;"
+            "COMMIT;"
+            "VACUUM;"
+        )
 
 
 def read_all(entities: Iterator[Entity]) -> tuple[list[Entity], list[CorruptEntity]]:

@@ -16,8 +16,7 @@ from google.cloud.datastore.key import Key
 
 from lazyentity.snapshot import CorruptEntity, Snapshot, SnapshotError
 from lazyentity.snapshot.payloads import stored_key
-from tests.bulk.earlier import make_version_1
-from tests.bulk.refreshing import change, entities_in, read_all
+from tests.bulk.refreshing import change, entities_in, make_version_1, read_all
 
 pytestmark = pytest.mark.any_backend
 

@@ -22,8 +22,7 @@ from lazyentity.snapshot import CorruptEntity, Refreshed, Snapshot, SnapshotErro
 from lazyentity.snapshot.command import main
 from lazyentity.snapshot.connections import identity, is_in_use
 from lazyentity.snapshot.payloads import stored_key
-from tests.bulk.earlier import make_version_1
-from tests.bulk.refreshing import COUNT, change, entities_in, read_all, states
+from tests.bulk.refreshing import COUNT, change, entities_in, make_version_1, read_all, states
 from tests.support import forks
 
 pytestmark = pytest.mark.any_backend

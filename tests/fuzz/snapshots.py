@@ -24,7 +24,7 @@ from google.cloud.datastore.entity import Entity
 from google.cloud.datastore.key import Key
 
 from lazyentity.snapshot import CorruptEntity, Snapshot, SnapshotError
-from tests.bulk.earlier import make_version_1
+from tests.bulk.refreshing import make_version_1
 from tests.fuzz import running
 
 _ENTITIES = 150

@@ -1,1 +1,0 @@
-"""Tests of the bytes of entities: each encoding, and bytes that are malformed."""
