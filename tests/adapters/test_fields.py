@@ -19,6 +19,7 @@ import pytest
 import lazyentity
 from lazyentity import LazyEntity
 from lazyentity.patches.adapters import fields
+from tests.adapters.uses import listed
 from tests.entity.consumption import assert_consumed_alike
 from tests.profiling.receiving import FIVE, Response
 from tests.support.strategies.samples import PLAIN
@@ -110,10 +111,6 @@ def _model(_config: Any = None, **kinds: Any) -> Any:
     return pydantic.create_model("Model", __config__=_config, **given)
 
 
-def _listed(kind: Any) -> Any:
-    return list[kind]
-
-
 def _either(kind: Any) -> Any:
     return kind | int | None
 
@@ -147,10 +144,10 @@ def _classes() -> dict[str, Any]:
 CLOSED: dict[str, Callable[[], Any]] = {
     "scalars": lambda: _model(text=str, yes=bool, number=int, ratio=float, nothing=None),
     "others": lambda: _model(a=datetime.datetime, b=decimal.Decimal, c=uuid.UUID, d=bytes),
-    "a list": lambda: _listed(_model(text=str)),
-    "numbers": lambda: _listed(int),
-    "models": lambda: _model(inner=_model(deep=str), inners=_listed(_model(deep=str))),
-    "a union": lambda: _listed(_either(_model(text=str))),
+    "a list": lambda: listed(_model(text=str)),
+    "numbers": lambda: listed(int),
+    "models": lambda: _model(inner=_model(deep=str), inners=listed(_model(deep=str))),
+    "a union": lambda: listed(_either(_model(text=str))),
     "attributes": lambda: _model({"from_attributes": True}, text=str),
     "forbidden": lambda: _model({"extra": "forbid"}, text=str),
     "within itself": lambda: _classes()["within itself"],
@@ -160,7 +157,7 @@ OPEN: dict[str, Callable[[], Any]] = {
     "a dict": lambda: dict[str, int],
     "a dict of models": lambda: dict[str, _model(text=str)],  # type: ignore[misc]  # made here
     "a field": lambda: _model(text=str, inner=dict[str, Any]),
-    "an inner field": lambda: _model(inner=_listed(_model(any=Any))),
+    "an inner field": lambda: _model(inner=listed(_model(any=Any))),
     "items": lambda: _model(items=Iterable[int]),
     "a list of anything": lambda: list,
     "further properties": lambda: _model({"extra": "allow"}, text=str),

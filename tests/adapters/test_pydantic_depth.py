@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter
 from lazyentity import LazyEntity
 from lazyentity._mode import is_eager
 from lazyentity.patches import adapters
-from tests.adapters.uses import TABULAR
+from tests.adapters.uses import TABULAR, listed
 from tests.adapters.uses_functions import what_c_code_sees
 from tests.entity.consumption import assert_consumed_alike
 from tests.support.forks import answer
@@ -53,14 +53,10 @@ def _nested(entity: Any) -> Any:
     return OUTER.model_construct(inner=HOLDER.model_construct(items=[entity]))
 
 
-def _listed(kind: Any) -> Any:
-    return list[kind]
-
-
-def _of_another(kind: Any, entity: Any, *, listed: bool = False) -> Any:
-    outer = _model(BY_ATTRIBUTES, inner=_model(BY_ATTRIBUTES, items=_listed(kind)))
-    if listed:
-        adapter = TypeAdapter(_listed(outer))
+def _of_another(kind: Any, entity: Any, *, several: bool = False) -> Any:
+    outer = _model(BY_ATTRIBUTES, inner=_model(BY_ATTRIBUTES, items=listed(kind)))
+    if several:
+        adapter = TypeAdapter(listed(outer))
         return what_c_code_sees(adapter.validate_python([_nested(entity)], from_attributes=True))
     return what_c_code_sees(outer.model_validate(_nested(entity)))
 
@@ -69,7 +65,7 @@ def _response(kind: Any, entity: Any) -> Any:
     fastapi = pytest.importorskip("fastapi")
     testing = pytest.importorskip("fastapi.testclient")
     app = fastapi.FastAPI()
-    model = _model(inner=_model(items=_listed(kind)))
+    model = _model(inner=_model(items=listed(kind)))
     app.get("/", response_model=model)(lambda: _nested(entity))
     answered = testing.TestClient(app).get("/")
     return answered.status_code, answered.json()
@@ -159,7 +155,7 @@ def _child(entity: Any) -> Any:
 USES: dict[str, Callable[[Any], Any]] = {
     "a model of a model, unions": lambda e: _of_another(SHOWN, e),
     "a model of a model, classes": lambda e: _of_another(Text, e),
-    "models of models": lambda e: _of_another(SHOWN, e, listed=True),
+    "models of models": lambda e: _of_another(SHOWN, e, several=True),
     "response model, unions": lambda e: _response(SHOWN, e),
     "response model, classes": lambda e: _response(Text, e),
     "deep, validated": lambda e: what_c_code_sees(CHAIN.model_validate(_chain(e))),

@@ -51,6 +51,11 @@ def installed() -> Iterator[None]:
     adapters.remove()
 
 
+def listed(kind: Any) -> Any:
+    """Return the type of lists of a kind, which a type checker need not know."""
+    return list[kind]
+
+
 class Uses(NamedTuple):
     """How applications use a library.
 

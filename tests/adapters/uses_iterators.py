@@ -14,7 +14,7 @@ import pydantic
 import pydantic_core
 from pydantic import TypeAdapter
 
-from tests.adapters.uses import Uses, lib
+from tests.adapters.uses import Uses, lib, listed
 from tests.adapters.uses_hooks import now
 
 
@@ -76,10 +76,6 @@ def _taken(value: Any) -> Any:
     return [_taken(item) for item in value] if type(value) is list else value
 
 
-def _listed(kind: Any) -> Any:
-    return list[kind]
-
-
 DICTS: Any = Iterable[dict[str, Any]]
 DEEP: Any = dict[str, dict[str, dict[str, list[int | DICTS]]]]
 
@@ -114,13 +110,13 @@ def _attributes(value: Any) -> Any:
 
 def _dumped_within(value: Any) -> Any:
     inner = _holding(Any)
-    model = pydantic.create_model("Model", inner=(_listed(inner), ...))
+    model = pydantic.create_model("Model", inner=(listed(inner), ...))
     return _taken(model(inner=[inner(held=value)]).model_dump())
 
 
 def _listed_models(value: Any) -> Any:
     model = _holding(Any)
-    return _taken(TypeAdapter(_listed(model)).dump_python([model(held=value)]))
+    return _taken(TypeAdapter(listed(model)).dump_python([model(held=value)]))
 
 
 def _rapidjson_dump(value: Any) -> Any:

@@ -34,6 +34,13 @@ COPIES: dict[str, Consumer] = {
 """Ways to make another entity of one."""
 
 
+def holding(value: Any) -> Entity:
+    """Return a stock entity that holds a value."""
+    holder = Entity()
+    holder["value"] = value
+    return holder
+
+
 def _pickled(protocol: int) -> Consumer:
     return lambda entity: pickle.loads(pickle.dumps(entity, protocol))
 

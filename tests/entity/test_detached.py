@@ -19,7 +19,7 @@ from hypothesis import given
 import lazyentity
 from lazyentity import LazyEntity
 from lazyentity.strict import make_strict
-from tests.entity.consumption import COPIES, PICKLES
+from tests.entity.consumption import COPIES, PICKLES, holding
 from tests.entity.test_plain import DRAWN, VALID, change
 from tests.support.snapshots import snapshot
 from tests.support.stock import encoded, reparsed, stock_entity
@@ -252,15 +252,9 @@ def test_anything_else_is_refused(given: Any, named: str) -> None:
 WRITES: dict[str, Callable[[Any], Any]] = {
     "raw": lazyentity.raw,
     "the client's encoder": helpers.entity_to_protobuf,
-    "embedded": lambda e: lazyentity.raw(_holding(e)),
-    "in a list": lambda e: lazyentity.raw(_holding([e])),
+    "embedded": lambda e: lazyentity.raw(holding(e)),
+    "in a list": lambda e: lazyentity.raw(holding([e])),
 }
-
-
-def _holding(value: Any) -> Entity:
-    holder = Entity()
-    holder["value"] = value
-    return holder
 
 
 @pytest.fixture(params=list(WRITES))

@@ -11,6 +11,7 @@ from google.cloud.datastore.key import Key
 
 import lazyentity
 from lazyentity import LazyEntity
+from tests.entity.consumption import holding
 from tests.support.snapshots import snapshot
 from tests.support.stock import (
     EntityMessage,
@@ -122,8 +123,8 @@ def test_materialize_leaves_properties_undecoded(lazy_type: type[LazyEntity]) ->
         lambda inner: [inner],
         lambda inner: {"key": inner},
         lambda inner: [[{"key": [inner]}]],
-        lambda inner: _stock_holding(inner),
-        lambda inner: [_stock_holding([inner])],
+        holding,
+        lambda inner: [holding([inner])],
     ],
     ids=["list", "dict", "deep", "stock entity", "stock entity in a list"],
 )
@@ -136,9 +137,3 @@ def test_materialize_what_was_assigned(
     plain = lazyentity.materialize(lazy)
     assert lazy_entities_in(plain) == []
     assert snapshot(plain["held"]) == snapshot(wrap(stock_entity(RICH)))
-
-
-def _stock_holding(value: Any) -> Entity:
-    holder = Entity()
-    holder["value"] = value
-    return holder

@@ -10,18 +10,11 @@ from typing import Any
 
 from pydantic import BaseModel, TypeAdapter, computed_field
 
+from tests.adapters.uses_hooks import UNKNOWN, Unknown
+
 Use = Callable[[Any], Any]
 
 _ANY = TypeAdapter(Any)
-
-
-class Unknown:
-    """An object that no library knows: its hook is asked for a value."""
-
-    __slots__ = ()
-
-
-UNKNOWN = Unknown()
 
 
 class Holder(BaseModel):

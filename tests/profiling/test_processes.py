@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import gc
 import importlib
 import itertools
 import json
@@ -12,7 +11,6 @@ import signal
 import sys
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +22,7 @@ from lazyentity.profiling.callsites import CallSite
 from lazyentity.profiling.collection import Profile
 from lazyentity.pure.shapes import Shape
 from tests.profiling.receiving import FIVE, OTHER, Response, learn, only
+from tests.support.changing import in_collections
 from tests.support.concurrency import together
 from tests.support.forks import run
 
@@ -68,33 +67,6 @@ def test_profiles_begin_and_end_in_threads(backend: str) -> None:
 
     together(6, work)
     assert observer.data is None
-
-
-@contextlib.contextmanager
-def in_collections(work: Callable[[int], object], threshold: int = 1) -> Iterator[None]:
-    """Do some work in each collection of garbage, of which there are many.
-
-    CPython before 3.12 collects garbage wherever objects are made, and may run other threads then.
-
-    Args:
-        work: takes the number of the collection.
-        threshold: how many objects are made from one collection to the next.
-    """
-    numbers = itertools.count()
-
-    def collected(phase: str, _: object) -> None:
-        if phase == "start":
-            work(next(numbers))
-
-    thresholds = gc.get_threshold()
-    gc.collect()
-    gc.callbacks.append(collected)
-    gc.set_threshold(threshold)
-    try:
-        yield
-    finally:
-        gc.set_threshold(*thresholds)
-        gc.callbacks.remove(collected)
 
 
 @pytest.mark.usefixtures("only_new_objects")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import functools
-import gc
 import itertools
 from collections.abc import Callable
 from typing import Any
@@ -13,7 +12,7 @@ import pytest
 
 from lazyentity.codec.undecoded import UNDECODED
 from lazyentity.storage.lazyvaluedict import LazyValueDict
-from tests.support.changing import ChangingPoints
+from tests.support.changing import ChangingPoints, in_collections
 from tests.support.concurrency import together
 
 pytestmark = pytest.mark.any_backend
@@ -118,19 +117,12 @@ def test_another_thread_changes_the_dict_at_any_point(
 @pytest.mark.parametrize("read", [LazyValueDict._storage, LazyValueDict._undecoded])
 def test_a_garbage_collection_inside_of_a_call(read: Callable[[Any], Any]) -> None:
     """Code that it runs, or another thread meanwhile, changes the dict: before CPython 3.12."""
-    kept = gc.get_threshold()
     for allocations in range(1, 30):
         made = _made()
 
-        def change(*_: Any, made: Any = made) -> None:
+        def change(_: int, made: Any = made) -> None:
             dict.update(made, new=ASSIGNED)
 
-        gc.collect()
-        gc.callbacks.append(change)
-        gc.set_threshold(allocations)
-        try:
+        with in_collections(change, allocations):
             names = list(read(made))
-        finally:
-            gc.set_threshold(*kept)
-            gc.callbacks.remove(change)
         assert names[:3] == ["a", "b", "c"]

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import datetime
+import gc
 import itertools
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from tests.fuzz.points import Points
@@ -107,6 +109,33 @@ def meanwhile(change: Callable[[int], object], act: Callable[[], object]) -> Non
             over.set()
 
     together(2, lambda number: acting() if number else changing())
+
+
+@contextmanager
+def in_collections(work: Callable[[int], object], threshold: int = 1) -> Iterator[None]:
+    """Do some work in each collection of garbage, of which there are many.
+
+    CPython before 3.12 collects garbage wherever objects are made, and may run other threads then.
+
+    Args:
+        work: takes the number of the collection.
+        threshold: how many objects are made from one collection to the next.
+    """
+    numbers = itertools.count()
+
+    def collected(phase: str, _: object) -> None:
+        if phase == "start":
+            work(next(numbers))
+
+    thresholds = gc.get_threshold()
+    gc.collect()
+    gc.callbacks.append(collected)
+    gc.set_threshold(threshold)
+    try:
+        yield
+    finally:
+        gc.set_threshold(*thresholds)
+        gc.callbacks.remove(collected)
 
 
 class ChangingPoints(Points):
