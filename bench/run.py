@@ -200,7 +200,7 @@ def appengine_steps(plan: Plan) -> list[Step]:
 
     makers = [
         *appengine.select(appengine.CALLS | appengine.DB_CALLS),
-        *appengine.select(appengine.OF_LISTS, appengine.lists),
+        *appengine.select(appengine.OF_LISTS, appengine.canned_lists),
         *appengine.select(appengine.NDB_CALLS),
     ]
     return _of_made("decode", appengine.measure, makers, plan.conversion)

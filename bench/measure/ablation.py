@@ -72,7 +72,6 @@ def _ndb() -> Subject:
 
 
 def _appengine() -> Subject:
-    from lazyentity.bench.cases import appengine as cases
     from lazyentity.bench.subjects import appengine
     from lazyentity.patches.appengine.lasting import LastingSeam
     from lazyentity.patches.appengine.ndb.seams import PART
@@ -82,7 +81,7 @@ def _appengine() -> Subject:
     calls = {call.name: call for call in (*reading, appengine.OF_POLYMODELS)}
 
     def loaded(call: str, properties: int) -> AbstractContextManager[Comparison]:
-        canned = cases.canned(properties, appengine.COUNT)
+        canned = appengine.canned(properties)
         return appengine.comparison(appengine.AppCase(calls[call], canned, READ))
 
     patches = [part.patch for part in CLIENT.with_parts()]
