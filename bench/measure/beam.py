@@ -28,7 +28,6 @@ from lazyentity.bench.harness.timing import MICROSECONDS, SIDES, Budget, Task, f
 from lazyentity.bench.measure import beam_memory
 from lazyentity.bench.measure.command import Benchmark, Run, announced
 from lazyentity.bench.measure.page_results import Beam, BeamCase, BeamCost, PageResults
-from lazyentity.bench.server.process import LoopbackServer
 from lazyentity.patches.beam.coders import ElementCoder
 from lazyentity.patches.beam.seams import CLIENT
 
@@ -68,12 +67,12 @@ def serving(entities: int, properties: int, batch_size: int | None = None) -> It
         properties: of each.
         batch_size: the most entities in a response; None leaves it to the server.
     """
-    with LoopbackServer(batch_size=batch_size) as server:
-        with loopback.client(server.grpc_port) as client:
-            for start in range(0, entities, 1_000):
-                numbers = range(start, min(start + 1_000, entities))
-                loopback.store(client, [_MIX.entity(properties, number) for number in numbers])
-        host = {GCD_HOST: f"127.0.0.1:{server.grpc_port}"}
+    with loopback.serving((), batch_size=batch_size) as served:
+        (client,) = served.clients
+        for start in range(0, entities, 1_000):
+            numbers = range(start, min(start + 1_000, entities))
+            loopback.store(client, [_MIX.entity(properties, n) for n in numbers])
+        host = {GCD_HOST: f"127.0.0.1:{served.server.grpc_port}"}
         # The helper keeps its clients.
         helper.get_client.cache_clear()
         with unittest.mock.patch.dict(os.environ, host):

@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
 from typing import Any
 
 import grpc
@@ -24,8 +25,7 @@ from lazyentity.bench.harness.stats import Summary, paired_ratio, summarize
 from lazyentity.bench.harness.timing import Budget, Task, interleave
 from lazyentity.bench.measure.command import Benchmark, Run
 from lazyentity.bench.measure.page_results import Gets, Keys, PageResults
-from lazyentity.bench.server.process import LoopbackServer
-from lazyentity.bulk import coalesce, get_many, put_many
+from lazyentity.bulk import coalesce, get_many
 
 KEYS = (1, 100, 1_000, 10_000)
 LATENCIES = (0.0, 0.01)
@@ -83,14 +83,10 @@ def _counting(client: _Client) -> Iterator[_Counter]:
     client._datastore_api_internal = api
 
 
-@contextlib.contextmanager
-def loaded(latency: float, keys: int) -> Iterator[tuple[_Client, list[datastore.Key]]]:
+def loaded(latency: float, keys: int) -> AbstractContextManager[loopback.Served]:
     """Start a server, store entities, and connect a stock client."""
-    mix = synthetic.MIXES["mixed"]
-    with LoopbackServer(latency=latency) as server, loopback.client(server.grpc_port) as client:
-        entities = [mix.entity(PROPERTIES, number) for number in range(keys)]
-        put_many(client, entities)
-        yield client, [entity.key for entity in entities]
+    entities = synthetic.MIXES["mixed"].entities(keys, PROPERTIES)
+    return loopback.serving(entities, latency=latency)
 
 
 def measure(client: _Client, keys: Sequence[datastore.Key], latency: float) -> list[Keys]:
@@ -176,27 +172,17 @@ def measure_lone(client: _Client, key: datastore.Key, budget: Budget) -> Summary
 
 def goals(measured: PageResults) -> list[Outcome]:
     """Compare a run with the goals: the requests of each line, and the gain with the most keys."""
-    requests = [
-        Outcome(
-            f"requests of get_many, {line.side} client, {line.keys:,} keys, {line.latency:g} s",
-            line.requests,
-            math.ceil(line.keys / _AT_ONCE),
-            at_least=False,
-        )
-        for line in measured.keys
-        if line.way == GET_MANY
-    ]
-    gains = [
-        Outcome(
-            f"{line.way} / get_many, {line.side} client, {line.keys:,} keys, {line.latency:g} s",
-            line.ratio.median,
-            4,
-            at_least=True,
-        )
-        for line in measured.keys
-        if line.way == GET_MULTI and line.keys == KEYS[-1] and line.latency
-    ]
-    gets = [
+    outcomes = []
+    for line in measured.keys:
+        where = f"{line.side} client, {line.keys:,} keys, {line.latency:g} s"
+        if line.way == GET_MANY:
+            most = math.ceil(line.keys / _AT_ONCE)
+            name = f"requests of get_many, {where}"
+            outcomes.append(Outcome(name, line.requests, most, at_least=False))
+        elif line.way == GET_MULTI and line.keys == KEYS[-1] and line.latency:
+            name = f"{line.way} / get_many, {where}"
+            outcomes.append(Outcome(name, line.ratio.median, 4, at_least=True))
+    return outcomes + [
         Outcome(f"{text}, {line.side} client, {line.latency:g} s", summary.median, bound, at_least)
         for line in measured.gets
         for text, summary, bound, at_least in (
@@ -204,13 +190,13 @@ def goals(measured: PageResults) -> list[Outcome]:
             ("a lone get, coalesced / single", line.lone, 1.2, False),
         )
     ]
-    return [*requests, *gains, *gets]
 
 
 def _of_latency(latency: float, run: Run) -> Iterator[Keys | Gets]:
     """Measure every way with a server of that latency."""
     counts = [count for count in KEYS if not run.is_quick or count <= _AT_ONCE]
-    with loaded(latency, counts[-1]) as (client, keys):
+    with loaded(latency, counts[-1]) as served:
+        (client,), keys = served.clients, served.keys
         for count in counts:
             yield from measure(client, keys[:count], latency)
         lazy = lazyentity.wrap(client, eager=False)

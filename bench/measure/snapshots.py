@@ -24,7 +24,6 @@ from lazyentity.bench.harness.stats import paired_ratio, summarize
 from lazyentity.bench.harness.timing import Budget
 from lazyentity.bench.measure.command import Benchmark, Run
 from lazyentity.bench.measure.page_results import Form, Forms, PageResults
-from lazyentity.bench.server.process import LoopbackServer
 from lazyentity.bulk import get_many, put_many
 from lazyentity.snapshot import Snapshot
 
@@ -39,7 +38,6 @@ FIRST, ALL = "first", "all"
 """The ends of a read: after the first entity, and after 4 properties of all entities."""
 
 _MIX = synthetic.MIXES["mixed"]
-_KEYS_OF_SERVER = 1_000
 
 
 def entities(count: int, properties: int) -> Iterator[Entity]:
@@ -122,7 +120,7 @@ def read(side: str, where: str, count: int, properties: int, until: str) -> floa
 
 def measure(count: int, properties: int, rounds: int) -> Forms:
     """Write all forms, and read them."""
-    with tempfile.TemporaryDirectory() as folder, LoopbackServer() as server:
+    with tempfile.TemporaryDirectory() as folder, loopback.serving(()) as served:
         paths = {side: Path(folder, side) for side in (SNAPSHOT, PICKLE, JSON)}
         _write_pickle(paths[PICKLE], entities(count, properties))
         _write_json(paths[JSON], entities(count, properties))
@@ -130,14 +128,15 @@ def measure(count: int, properties: int, rounds: int) -> Forms:
             lazyentity.LazyEntity.from_bytes(lazyentity.raw(entity))
             for entity in entities(count, properties)
         ]
-        with loopback.client(server.grpc_port) as client:
-            put_many(client, lazy)
+        (client,) = served.clients
+        put_many(client, lazy)
         saved = Snapshot(paths[SNAPSHOT])
         save = _seconds(lambda: saved.refresh(lazy))
         unchanged = _seconds(lambda: saved.refresh(lazy))
         saved.close()
         wire = sum(len(lazyentity.raw(entity)) for entity in lazy)
-        where = {**{side: str(path) for side, path in paths.items()}, SERVER: str(server.grpc_port)}
+        where = {side: str(path) for side, path in paths.items()}
+        where[SERVER] = str(served.server.grpc_port)
         timed = {
             (side, until): processes.measure(
                 read, [side], rounds, where[side], count, properties, until

@@ -32,7 +32,6 @@ from lazyentity.bench.cases import decoding, synthetic
 from lazyentity.bench.harness import loopback, sides, verify
 from lazyentity.bench.harness.lines import EndToEnd
 from lazyentity.bench.harness.timing import MILLISECONDS, SIDES, Budget, Comparison, Task, figures
-from lazyentity.bench.server.process import LoopbackServer
 from lazyentity.patches.api.requests import serialiser
 from lazyentity.patches.api.transports import LazyDatastoreClient
 
@@ -225,10 +224,9 @@ def loaded_asyncio(entities: int, properties: int, tasks: int = 1) -> Iterator[C
     (name,) = synthetic.names_read(_MIX, properties, READ)
     with contextlib.ExitStack() as stack:
         served = stack.enter_context(loopback.serving(_MIX.entities(entities, properties)))
-        loop = asyncio.new_event_loop()
-        stack.callback(loop.close)
-        api = loop.run_until_complete(_connect(served.server.grpc_port))
-        stack.callback(lambda: loop.run_until_complete(api.transport.close()))
+        run = stack.enter_context(asyncio.Runner()).get_loop().run_until_complete
+        api = run(_connect(served.server.grpc_port))
+        stack.callback(lambda: run(api.transport.close()))
 
         async def read() -> list[Any]:
             every = await asyncio.gather(*(_asyncio_query(api, entities) for _ in range(tasks)))
@@ -237,7 +235,7 @@ def loaded_asyncio(entities: int, properties: int, tasks: int = 1) -> Iterator[C
         def check(stock: list[Any], lazy: list[Any]) -> None:
             _check_read(ASYNCIO_QUERY, tasks * entities, name, stock, lazy)
 
-        both = dict.fromkeys(SIDES, lambda: loop.run_until_complete(read()))
+        both = dict.fromkeys(SIDES, lambda: run(read()))
         yield Comparison(both, check, sides.CONTEXTS)
 
 
@@ -260,10 +258,9 @@ def loaded_write(entities: int, properties: int, reads: bool = True) -> Iterator
             )
         return made
 
-    with contextlib.ExitStack() as stack:
-        port = stack.enter_context(LoopbackServer(trusting=True)).grpc_port
-        clients = {side: stack.enter_context(loopback.client(port)) for side in SIDES}
-        bare = stack.enter_context(loopback.client(port))
+    with loopback.serving((), 3, trusting=True) as served:
+        *connected, bare = served.clients
+        clients = dict(zip(SIDES, connected, strict=True))
         keys = {side: loopback.store(bare, stored(side)) for side in SIDES}
         transport = answer_in_bytes(bare)
 

@@ -13,7 +13,6 @@ from lazyentity.bench.cases import decoding, synthetic
 from lazyentity.bench.harness import loopback, sides, verify
 from lazyentity.bench.harness.lines import Packed
 from lazyentity.bench.harness.timing import MILLISECONDS, Budget, Context, Task, figures, interleave
-from lazyentity.bench.server.process import LoopbackServer
 from lazyentity.packed import pack, unpack
 
 NAME = "document"
@@ -77,10 +76,9 @@ def _tasks(value: Any, use: str) -> Iterator[tuple[dict[str, Task], Callable[[st
     if use == "read":
         yield {side: _read(value, side) for side in _SIDES}, lambda _, document: document
         return
-    with contextlib.ExitStack() as stack:
-        port = stack.enter_context(LoopbackServer()).grpc_port
-        clients = {side: stack.enter_context(loopback.client(port)) for side in _SIDES}
-        reader = lazyentity.wrap(stack.enter_context(loopback.client(port)))
+    with loopback.serving((), len(_SIDES) + 1) as served:
+        *connected, bare = served.clients
+        clients, reader = dict(zip(_SIDES, connected, strict=True)), lazyentity.wrap(bare)
         for side, client in clients.items():
             client.put(_stored(value, side))
 

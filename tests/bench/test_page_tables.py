@@ -154,7 +154,8 @@ def test_bulk_calls(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bulk, "_MOST_ONE_BY_ONE", 5)
     monkeypatch.setattr(bulk, "THREADS", 4)
     monkeypatch.setattr(bulk, "GETS", 2)
-    with bulk.loaded(0.001, 25) as (client, keys):
+    with bulk.loaded(0.001, 25) as served:
+        (client,), keys = served.clients, served.keys
         lines = bulk.measure(client, keys, 0.001)
         requests = {(line.way, line.side): line.requests for line in lines}
         assert requests == {
