@@ -61,21 +61,15 @@ def document(collection_id: str, number: int) -> document_types.Document:
 
 
 @functools.cache
-def query_response(collection_id: str, number: int) -> bytes:
-    """Return the serialised response to a query with a document."""
+def _response(kind: Any, field: str, collection_id: str, number: int) -> bytes:
     made = document(collection_id, number)
-    response = types.RunQueryResponse(document=made, read_time=made.update_time)
-    raw: bytes = types.RunQueryResponse.serialize(response)
+    raw: bytes = kind.serialize(kind(**{field: made, "read_time": made.update_time}))
     return raw
 
 
-@functools.cache
-def lookup_response(collection_id: str, number: int) -> bytes:
-    """Return the serialised response to a look-up with a document."""
-    made = document(collection_id, number)
-    response = types.BatchGetDocumentsResponse(found=made, read_time=made.update_time)
-    raw: bytes = types.BatchGetDocumentsResponse.serialize(response)
-    return raw
+query_response = functools.partial(_response, types.RunQueryResponse, "document")
+lookup_response = functools.partial(_response, types.BatchGetDocumentsResponse, "found")
+"""Return the serialised response to a query, or to a look-up, with a document of a collection."""
 
 
 def _run_query(request: Any, context: Any) -> Iterator[bytes]:
@@ -99,16 +93,11 @@ def _commit(request: Any, context: Any) -> bytes:
 def serve() -> None:
     """Serve until the standard input is closed."""
     server = grpc.server(ThreadPoolExecutor(4))
+    stream, unary = grpc.unary_stream_rpc_method_handler, grpc.unary_unary_rpc_method_handler
     handlers: dict[str, Any] = {
-        "RunQuery": grpc.unary_stream_rpc_method_handler(
-            _run_query, request_deserializer=types.RunQueryRequest.pb().FromString
-        ),
-        "Commit": grpc.unary_unary_rpc_method_handler(
-            _commit, request_deserializer=types.CommitRequest.pb().FromString
-        ),
-        "BatchGetDocuments": grpc.unary_stream_rpc_method_handler(
-            _batch_get, request_deserializer=types.BatchGetDocumentsRequest.pb().FromString
-        ),
+        "RunQuery": stream(_run_query, types.RunQueryRequest.pb().FromString),
+        "Commit": unary(_commit, types.CommitRequest.pb().FromString),
+        "BatchGetDocuments": stream(_batch_get, types.BatchGetDocumentsRequest.pb().FromString),
     }
     server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(SERVICE, handlers),))
     port = server.add_insecure_port("127.0.0.1:0")
