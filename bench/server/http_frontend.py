@@ -12,6 +12,7 @@ import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import grpc
+from google.api_core import exceptions
 from google.protobuf import json_format
 from google.rpc import status_pb2  # type: ignore[import-untyped]  # ships no types
 
@@ -19,24 +20,10 @@ from .errors import DatastoreError, invalid_argument
 from .schema import METHODS
 from .service import DatastoreService, ResponseCache
 
-HTTP_STATUS = {
-    grpc.StatusCode.CANCELLED: 499,
-    grpc.StatusCode.UNKNOWN: 500,
-    grpc.StatusCode.INVALID_ARGUMENT: 400,
-    grpc.StatusCode.DEADLINE_EXCEEDED: 504,
-    grpc.StatusCode.NOT_FOUND: 404,
-    grpc.StatusCode.ALREADY_EXISTS: 409,
-    grpc.StatusCode.PERMISSION_DENIED: 403,
-    grpc.StatusCode.UNAUTHENTICATED: 401,
-    grpc.StatusCode.RESOURCE_EXHAUSTED: 429,
-    grpc.StatusCode.FAILED_PRECONDITION: 400,
-    grpc.StatusCode.ABORTED: 409,
-    grpc.StatusCode.OUT_OF_RANGE: 400,
-    grpc.StatusCode.UNIMPLEMENTED: 501,
-    grpc.StatusCode.INTERNAL: 500,
-    grpc.StatusCode.UNAVAILABLE: 503,
-    grpc.StatusCode.DATA_LOSS: 500,
-}
+
+def _http_status(code: grpc.StatusCode) -> int:
+    # Those without one are errors of the server.
+    return int(exceptions.exception_class_for_grpc_status(code).code or 500)
 
 
 class Protobuf:
@@ -107,7 +94,7 @@ class Json(Protobuf):
     def error(self, error: DatastoreError) -> bytes:
         """The error object of Google's REST interfaces."""
         described = {
-            "code": HTTP_STATUS[error.code],
+            "code": _http_status(error.code),
             "message": error.message,
             "status": error.code.name,
         }
@@ -149,7 +136,7 @@ class _Handler(BaseHTTPRequestHandler):
         except DatastoreError as error:
             # A caller with an unknown encoding gets that of Google's client.
             encoding = encoding or encodings[Protobuf.content_type]
-            status, body = HTTP_STATUS[error.code], encoding.error(error)
+            status, body = _http_status(error.code), encoding.error(error)
         self.send_response(status)
         self.send_header("Content-Type", (encoding or Protobuf).response_type)
         self.send_header("Content-Length", str(len(body)))
