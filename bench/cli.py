@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -30,12 +30,6 @@ _SUBJECTS = {
     "--adapters": ("bench-all", run.adapter_steps, ()),
 }
 """The subjects that are measured in place of entities, by option: their extra, steps and goals."""
-
-
-def _sorted(
-    _context: click.Context, _parameter: click.Parameter, given: tuple[int, ...]
-) -> tuple[int, ...]:
-    return tuple(sorted(set(given)))
 
 
 def _names(
@@ -90,16 +84,15 @@ def _measure(chosen: Sequence[run.Step]) -> tuple[list[run.Part], bool]:
         return parts, False
 
 
-def _of_extra(
-    extra: str, steps: Callable[[run.Plan], list[run.Step]], plan: run.Plan
-) -> list[run.Step]:
-    """The measurements of a subject that needs an extra.
+def _of_subject(subject: str, plan: run.Plan) -> tuple[list[run.Step], Sequence[goals.Goal]]:
+    """The measurements of a subject, and its goals.
 
     Raises:
-        click.ClickException: the extra is not installed.
+        click.ClickException: its extra is not installed.
     """
+    extra, steps, declared = _SUBJECTS[subject]
     try:
-        return steps(plan)
+        return steps(plan), declared or _adapter_goals()
     except ImportError as error:
         raise Failure(
             f"its subject cannot be imported ({error}); install it with "
@@ -142,7 +135,6 @@ def _of_call(steps: Sequence[run.Step], call: str) -> list[run.Step]:
     "--properties",
     type=click.IntRange(1, 10_000),
     multiple=True,
-    callback=_sorted,
     help="An attribute count to measure (repeatable).",
 )
 @click.option(
@@ -199,12 +191,7 @@ def main(
     properties: tuple[int, ...],
     mixes: tuple[str, ...],
     check: bool,
-    ndb: bool,
     call: str | None,
-    appengine: bool,
-    packed: bool,
-    columns: bool,
-    adapters: bool,
     kind: str | None,
     project: str | None,
     namespace: str | None,
@@ -212,6 +199,7 @@ def main(
     limit: int,
     names: tuple[str, ...],
     rate: float | None,
+    **flags: bool,
 ) -> None:
     """Measure decoding Datastore entities lazily against decoding them in full.
 
@@ -230,19 +218,13 @@ def main(
         )
     if kind is not None and (svg or check or properties or mixes):
         raise click.UsageError("--plot, --check, --properties and --mixes do not go with --kind")
-    subjects = {
-        "--ndb": ndb,
-        "--appengine": appengine,
-        "--packed": packed,
-        "--columns": columns,
-        "--adapters": adapters,
-    }
-    subject = next((option for option, is_given in subjects.items() if is_given), None)
-    if subject and (kind is not None or svg or properties or mixes or sum(subjects.values()) > 1):
+    given = [option for option in _SUBJECTS if flags[option.strip("-")]]
+    subject = given[0] if given else None
+    if subject and (kind is not None or svg or properties or mixes or len(given) > 1):
         raise click.UsageError(
             f"--kind, --plot, --properties, --mixes and another subject do not go with {subject}"
         )
-    if call is not None and not (ndb or adapters):
+    if call is not None and subject not in ("--ndb", "--adapters"):
         raise click.UsageError("--call goes with --ndb or --adapters")
     plan = run.QUICK if quick else run.FULL
     declared: Sequence[goals.Goal] = goals.GOALS
@@ -251,14 +233,14 @@ def main(
             for path in filter(None, (output, svg)):
                 checked.enter_context(results.writable(path))
             if subject:
-                extra, steps, declared = _SUBJECTS[subject]
-                chosen, source = _of_extra(extra, steps, plan), None
+                chosen, declared = _of_subject(subject, plan)
+                source = None
                 if call is not None:
                     earlier = results.load(output)
                     chosen = _of_call(chosen, call)
-                declared = declared or _adapter_goals()
             elif kind is None:
-                chosen = run.steps(plan, mixes or tuple(synthetic.MIXES), properties or plan.counts)
+                counts = sorted(set(properties)) or plan.counts
+                chosen = run.steps(plan, mixes or tuple(synthetic.MIXES), counts)
                 source = None
             else:
                 plan = replace(plan, mode="own")

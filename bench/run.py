@@ -96,11 +96,7 @@ def _of_made(
     budget: Budget,
 ) -> list[Step]:
     """Measure cases that are made just before."""
-
-    def measuring(make: Callable[[], Any]) -> Callable[[], Part]:
-        return lambda: measure(make(), budget)
-
-    return [(section, measuring(make)) for make in makers]
+    return _of_each(section, lambda make: measure(make(), budget), zip(makers))
 
 
 def _of_each(
