@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -273,9 +272,6 @@ def evaluate(results: Results, goals: Sequence[Goal] = GOALS) -> list[Outcome]:
     return [goal.outcome(results) for goal in goals if goal.backend == results.environment.backend]
 
 
-ALIVE = {"none": "none", "1": "one", "10,000": "many"}
-"""How many entities are alive elsewhere, with the attribute of a line that has the ratio."""
-
 SHORT = 0.15
 """The goal of short calls while no property is undecoded: so many microseconds more."""
 
@@ -302,45 +298,33 @@ _WITH_ENTITIES = {"fastapi": 1.15, "pydantic": 1.15, "sqlmodel": 1.15}
 _WITH_ENTITIES_OF_OTHERS = 1.3
 
 
-def goal_of(library: str, use: str, alive: str) -> float:
-    """Return the goal of a call: a ratio, or `SHORT`."""
-    if alive != "none":
-        return _WITH_ENTITIES.get(library, _WITH_ENTITIES_OF_OTHERS)
-    if (library, use) in _SHORT_CALLS:
-        return SHORT
-    return 1.02 if "uvicorn" in use else 1.03
+def _bounds(library: str, use: str) -> dict[str, tuple[str, float]]:
+    """How much a call may take at most, by the number of entities that are alive elsewhere.
+
+    Each is the attribute of a line that is bounded, which has a ratio or microseconds, and a bound.
+    """
+    is_short = (library, use) in _SHORT_CALLS
+    alone = ("more", SHORT) if is_short else ("none", 1.02 if "uvicorn" in use else 1.03)
+    with_entities = _WITH_ENTITIES.get(library, _WITH_ENTITIES_OF_OTHERS)
+    return {"none": alone, "1": ("one", with_entities), "10,000": ("many", with_entities)}
 
 
 def goals_in_words(line: Any) -> str:
     """Return the goals of a line of the table."""
-    none = goal_of(line.library, line.use, "none")
-    short = f"+{none:g} µs" if none == SHORT else f"{none:g}"
-    return f"{short}, {goal_of(line.library, line.use, '1'):g}"
+    (statistic, none), (_, others), _ = _bounds(line.library, line.use).values()
+    return f"+{none:g} µs, {others:g}" if statistic == "more" else f"{none:g}, {others:g}"
 
 
 def missed_in_words(line: Any) -> str:
     """Say which goals of a line of the table are missed; nothing, if all are met."""
-    missed = []
-    for alive, statistic in ALIVE.items():
-        goal = goal_of(line.library, line.use, alive)
-        measured = getattr(line, "more" if goal == SHORT else statistic)
-        if measured.median > goal:
-            missed.append(alive)
+    bounds = _bounds(line.library, line.use).items()
+    missed = [
+        alive for alive, (statistic, most) in bounds if getattr(line, statistic).median > most
+    ]
     return ", ".join(missed) or "-"
 
 
-def _adapter_goals_of(library: str, use: str) -> Iterator[Goal]:
-    figure = functools.partial(figure_of, "adapter_costs", library=library, use=use)
-    for alive, statistic in ALIVE.items():
-        goal = goal_of(library, use, alive)
-        what = "us more with adapters" if goal == SHORT else "time with adapters / without"
-        yield Goal(
-            "native",
-            f"{library}, {use}, {alive} alive: {what}",
-            figure("more" if goal == SHORT else statistic),
-            goal,
-            at_least=False,
-        )
+_ADDED = {"more": "us more with adapters"}
 
 
 def adapter_goals(uses: Iterable[tuple[str, str]]) -> tuple[Goal, ...]:
@@ -349,4 +333,13 @@ def adapter_goals(uses: Iterable[tuple[str, str]]) -> tuple[Goal, ...]:
     Args:
         uses: the library and the name of each call.
     """
-    return tuple(goal for use in uses for goal in _adapter_goals_of(*use))
+    return tuple(
+        _at_most(
+            "native",
+            f"{library}, {use}, {alive} alive: {_ADDED.get(part, 'time with adapters / without')}",
+            most,
+            figure_of("adapter_costs", part, library=library, use=use),
+        )
+        for library, use in uses
+        for alive, (part, most) in _bounds(library, use).items()
+    )
