@@ -20,7 +20,6 @@ from dataclasses import replace
 from typing import Any
 
 import click
-from google.cloud import datastore
 from google.cloud.datastore import helpers
 
 import lazyentity
@@ -72,45 +71,6 @@ def _reading(entities: Callable[[], Iterable[Any]], names: Sequence[str]) -> Tas
     return lambda: [[entity[name] for name in names] for entity in entities()]
 
 
-def _of_datastore(
-    client: datastore.Client, lazy: datastore.Client, names: tuple[str, ...]
-) -> tuple[dict[str, Task], dict[str, Context]]:
-    """Each way to read the properties ``names`` of every entity, and its context."""
-    stock_conversion: Callable[[Any], Any] = helpers.entity_from_protobuf
-
-    def without_others(entity_pb: Any) -> Any:
-        properties = _raw(entity_pb).properties
-        for name in [name for name in properties if name not in names]:
-            del properties[name]
-        return stock_conversion(entity_pb)
-
-    def projected() -> Any:
-        query = client.query(kind=synthetic.KIND)
-        query.projection = names
-        # In the order of the other queries: a projection alone has that of its values.
-        return sorted(query.fetch(), key=lambda entity: int(entity.key.id))
-
-    def keys_only() -> Any:
-        query = client.query(kind=synthetic.KIND)
-        query.keys_only()
-        return [pickle.loads(pickled[entity.key]) for entity in query.fetch()]  # noqa: S301  # below
-
-    def fetched() -> Any:
-        return client.query(kind=synthetic.KIND).fetch()
-
-    pickled = {entity.key: pickle.dumps(entity, pickle.HIGHEST_PROTOCOL) for entity in fetched()}
-    entities = {
-        STOCK: fetched,
-        PROJECTION: projected,
-        CACHE: keys_only,
-        DELETING: fetched,
-        PROXIES: fetched,
-        LAZY: lambda: lazy.query(kind=synthetic.KIND).fetch(),
-    }
-    tasks = {way: _reading(read, names) for way, read in entities.items()}
-    return tasks, {DELETING: _converting(without_others), PROXIES: _converting(MessageProxy)}
-
-
 def _timed(
     library: str, tasks: Mapping[str, Task], contexts: Mapping[str, Context], budget: Budget
 ) -> list[Alternative]:
@@ -135,8 +95,42 @@ def of_datastore(entities: int, properties: int, budget: Budget) -> list[Alterna
     """Time the ways of google-cloud-datastore, with the loopback server."""
     names = synthetic.names_read(MIX, properties, READ)
     with loopback.serving(MIX.entities(entities, properties), 2) as served:
-        client, lazy = served.clients
-        tasks, contexts = _of_datastore(client, lazyentity.wrap(lazy), names)
+        client, lazy = served.clients[0], lazyentity.wrap(served.clients[1])
+        stock_conversion: Callable[[Any], Any] = helpers.entity_from_protobuf
+
+        def without_others(entity_pb: Any) -> Any:
+            properties = _raw(entity_pb).properties
+            for name in [name for name in properties if name not in names]:
+                del properties[name]
+            return stock_conversion(entity_pb)
+
+        def projected() -> Any:
+            query = client.query(kind=synthetic.KIND)
+            query.projection = names
+            # In the order of the other queries: a projection alone has that of its values.
+            return sorted(query.fetch(), key=lambda entity: int(entity.key.id))
+
+        def keys_only() -> Any:
+            query = client.query(kind=synthetic.KIND)
+            query.keys_only()
+            return [pickle.loads(pickled[entity.key]) for entity in query.fetch()]  # noqa: S301  # below
+
+        def fetched() -> Any:
+            return client.query(kind=synthetic.KIND).fetch()
+
+        pickled = {
+            entity.key: pickle.dumps(entity, pickle.HIGHEST_PROTOCOL) for entity in fetched()
+        }
+        ways = {
+            STOCK: fetched,
+            PROJECTION: projected,
+            CACHE: keys_only,
+            DELETING: fetched,
+            PROXIES: fetched,
+            LAZY: lambda: lazy.query(kind=synthetic.KIND).fetch(),
+        }
+        tasks = {way: _reading(read, names) for way, read in ways.items()}
+        contexts = {DELETING: _converting(without_others), PROXIES: _converting(MessageProxy)}
         return _timed(DATASTORE, tasks, contexts, budget)
 
 

@@ -48,17 +48,17 @@ def received(port: int) -> bytes:
 @contextlib.contextmanager
 def _querying(port: int, entities: int) -> Iterator[Callable[[], Any]]:
     """Connect a client; gives a function that queries."""
-    loop = asyncio.new_event_loop()
     root = f"http://127.0.0.1:{port}/v1"
+    query = datastore.Query(synthetic.KIND, limit=entities)
 
     async def connect() -> Any:
         return datastore.Datastore(project=synthetic.PROJECT, api_root=root)
 
-    client = loop.run_until_complete(connect())
-    query = datastore.Query(synthetic.KIND, limit=entities)
-    yield lambda: loop.run_until_complete(client.runQuery(query, timeout=_TIMEOUT))
-    loop.run_until_complete(client.close())
-    loop.close()
+    with asyncio.Runner() as runner:
+        run = runner.get_loop().run_until_complete
+        client = run(connect())
+        yield lambda: run(client.runQuery(query, timeout=_TIMEOUT))
+        run(client.close())
 
 
 @contextlib.contextmanager

@@ -193,25 +193,23 @@ def measure_scaling(
     points: list[ScalingPoint] = []
     smaller: list[float] | None = None
     for size, case in of_size.items():
-        lazy = timed[f"lazy {size}"]
-        stock = timed.get(f"stock {size}")
-        verify.check_read(
-            case.reader, read_task(sides.STOCK, case)() if stock is None else stock.last, lazy.last
-        )
-        per_unit = scaled(lazy.seconds, MICROSECONDS / size)
+        of_case = {name: timed[f"{name} {size}"] for name in timed_sides}
+        stock = of_case["stock"].last if with_stock else read_task(sides.STOCK, case)()
+        verify.check_read(case.reader, stock, of_case["lazy"].last)
+        per_unit = {
+            name: scaled(track.seconds, MICROSECONDS / size) for name, track in of_case.items()
+        }
         points.append(
             ScalingPoint(
                 entities=case.entities,
                 properties=case.properties,
                 wire_bytes=sum(map(len, case.responses)),
-                lazy=summarize(per_unit),
-                stock=(
-                    None if stock is None else summarize(scaled(stock.seconds, MICROSECONDS / size))
-                ),
-                growth=None if smaller is None else paired_ratio(per_unit, smaller),
+                lazy=summarize(per_unit["lazy"]),
+                stock=summarize(per_unit["stock"]) if with_stock else None,
+                growth=None if smaller is None else paired_ratio(per_unit["lazy"], smaller),
             )
         )
-        smaller = per_unit
+        smaller = per_unit["lazy"]
     return Scaling(growing=growing, read=_GROWING_READ, points=points)
 
 

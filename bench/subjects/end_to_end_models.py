@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import os
+import unittest.mock
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -108,15 +109,8 @@ def _contexts(client: Any, call: Call) -> Callable[[], Any]:
 @contextlib.contextmanager
 def _client(port: int) -> Iterator[Any]:
     """Make a client of a server, also where the environment names another."""
-    before = os.environ.get(GCD_HOST)
-    os.environ[GCD_HOST] = f"127.0.0.1:{port}"
-    try:
+    with unittest.mock.patch.dict(os.environ, {GCD_HOST: f"127.0.0.1:{port}"}):
         client = ndb.Client(project=synthetic.PROJECT)
-    finally:
-        if before is None:
-            del os.environ[GCD_HOST]
-        else:
-            os.environ[GCD_HOST] = before
     try:
         yield client
     finally:
