@@ -98,7 +98,8 @@ def _six_fields() -> Any:
     return pydantic.create_model("SixFields", **fields)
 
 
-def _listed(kind: Any) -> Any:
+def listed(kind: Any) -> Any:
+    """Return the type of a list."""
     return list[kind]
 
 
@@ -121,8 +122,8 @@ def _dumps() -> Callable[[sides.Side], Task]:
 
 
 _USES: dict[str, Callable[[], Callable[[sides.Side], Task]]] = {
-    RESPONSE_MODEL: lambda: _endpoint(_listed(_six_fields())),
-    DICTS: lambda: _endpoint(_listed(dict)),
+    RESPONSE_MODEL: lambda: _endpoint(listed(_six_fields())),
+    DICTS: lambda: _endpoint(listed(dict)),
     ORJSON: _dumps,
     VALIDATE: lambda: _validate,
 }

@@ -25,7 +25,7 @@ from lazyentity.bench.harness import processes
 from lazyentity.bench.harness.lines import AdapterCost
 from lazyentity.bench.harness.stats import paired_difference, paired_ratio, scaled, summarize
 from lazyentity.bench.harness.timing import AFTER_CHANGE, MICROSECONDS, Budget, Task, interleave
-from lazyentity.bench.subjects.adapted import installed, removed, request_of
+from lazyentity.bench.subjects.adapted import installed, listed, removed, request_of
 
 MANY = 10_000
 """Entities alive elsewhere, as in a cache."""
@@ -75,11 +75,6 @@ def row_model() -> Any:
     }
     made: Any = pydantic.create_model("Row", __config__={"from_attributes": True}, **fields)
     return made
-
-
-def listed(kind: Any) -> Any:
-    """Return the type of a list."""
-    return list[kind]
 
 
 def _app() -> Any:
