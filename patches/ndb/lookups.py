@@ -26,10 +26,10 @@ _post_get_hook = upstream_function(model.Model, "_post_get_hook")
 _batch_add = upstream_function(_datastore_api._LookupBatch, "add")
 
 
-def _end_as_tasklet(future: Any, error: Exception) -> None:
+def end_as_tasklet(future: Any, error: Exception) -> None:
     """End a future as a tasklet that raises ``error`` ends its future."""
     if isinstance(error, Return):
-        future.set_result(_get_return_value(error))
+        Future.set_result(future, _get_return_value(error))
     elif isinstance(error, StopIteration):
         # Python raises this in place of a StopIteration in a generator.
         failure = RuntimeError("generator raised StopIteration")
@@ -59,7 +59,7 @@ def lookup(original: Callable[[Any, Any], Any], key: Any, options: Any) -> Any:
         return _add(_open_batch(context, options), key)
     except Exception as error:  # noqa: BLE001  # the result of the future raises it
         future = Future(info="lookup")
-        _end_as_tasklet(future, error)
+        end_as_tasklet(future, error)
         return future
 
 
@@ -80,14 +80,14 @@ def _add(batch: Any, key: Any) -> Any:
     serialised = key_bytes(key) if type(key) is Key and encodes_as_known() else None
     if serialised is None or type(batch).add is not _batch_add:
         return batch.add(key)
-    future = _LookedUp(info="lookup")
-    if _is_as_made(key):
+    future = LookedUp(info="lookup")
+    if is_as_made(key):
         future.key = key
     batch.todo.setdefault(serialised, []).append(future)
     return future
 
 
-def _is_as_made(key: Any) -> bool:
+def is_as_made(key: Any) -> bool:
     """Whether the client makes the same key of the key's message, its ancestors included."""
     namespace, database = key._namespace, key._database
     if not ((namespace or namespace is None) and (database or database is None)):
@@ -102,7 +102,7 @@ def _is_as_made(key: Any) -> bool:
     return True
 
 
-class _LookedUp(Future):  # type: ignore[misc]  # ndb has no types
+class LookedUp(Future):  # type: ignore[misc]  # ndb has no types
     """The future of the entity of a key in a batch, which ends with an entity of that key alone.
 
     Attributes:
@@ -167,7 +167,7 @@ class Get(Future):  # type: ignore[misc]  # ndb has no types
             # As in a tasklet, also where it is done already: that cannot be cancelled.
             self._waiting_on = looked_up
         except Exception as error:  # noqa: BLE001  # as above
-            _end_as_tasklet(self, error)
+            end_as_tasklet(self, error)
 
     def _looked_up(self, entity: Any) -> None:
         self._waiting_on = None
@@ -183,14 +183,14 @@ class Get(Future):  # type: ignore[misc]  # ndb has no types
                 with self._context.use():
                     found = self._found(entity)
         except Exception as error:  # noqa: BLE001  # as above
-            _end_as_tasklet(self, error)
+            end_as_tasklet(self, error)
         else:
-            self.set_result(found)
+            super().set_result(found)
 
     def _found(self, entity: Any) -> Any:
         message = entity.result()
         make = model._entity_from_protobuf
-        is_known = type(entity) is _LookedUp and make is MESSAGE_CONVERSION.replacement
+        is_known = type(entity) is LookedUp and make is MESSAGE_CONVERSION.replacement
         given = (message, entity.key) if is_known else (message,)
         found = None if message is self._api._NOT_FOUND else make(*given)
         if self._use_cache:
@@ -234,13 +234,22 @@ def idle_callback(original: Callable[[Any], Any], batch: Any) -> None:
 
 
 def lookup_callback(original: Callable[[Any, Any], Any], batch: Any, call: Any) -> None:
-    """Give the futures of a batch the entities that were found.
+    """Give the futures of a batch the entities that were found, and those of a get_multi models.
 
     Args:
         original: the method ``lookup_callback`` of the batch.
         batch: ndb's own ``_LookupBatch``.
         call: the future of the response.
     """
+    give = functools.partial(_give, original, batch, call)
+    group = vars(batch).get("_lazyentity_round")
+    if group is None:
+        give()
+    else:
+        group.receive(batch, give)
+
+
+def _give(original: Callable[[Any, Any], Any], batch: Any, call: Any) -> None:
     response: Any = call.result() if call.exception() is None else None
     is_plain = (
         type(response) is LookupResponse

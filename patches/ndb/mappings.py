@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Final, NamedTuple
 
+from google.cloud.ndb import key as key_module
 from google.cloud.ndb import model
 
 from lazyentity._backend import type_version
@@ -56,6 +57,27 @@ _WRITING = methods(
     "_retrieve_value",
     "_to_datastore",
 )
+
+
+_Key: Final = key_module.Key
+# It shows what the class has now.
+_key_attributes: Final = vars(_Key)
+_found: Final = _key_attributes["_from_ds_key"]
+_from_ds_key: Final = _found if is_upstream(_found, key_module) else None
+
+
+def makes_keys() -> bool:
+    """Whether nobody replaced the function that makes ndb's keys of the client's."""
+    return key_module.Key is _Key and _key_attributes["_from_ds_key"] is _from_ds_key
+
+
+def ndb_key(ds_key: Any) -> Any:
+    """Make a key as ``Key._from_ds_key()`` does; it is called if somebody replaced it."""
+    if not makes_keys():
+        return key_module.Key._from_ds_key(ds_key)
+    key = object.__new__(_Key)
+    key._key, key._reference = ds_key, None
+    return key
 
 
 def is_written_plainly(prop: Any) -> bool:

@@ -11,24 +11,20 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, NamedTuple
 
 from google.cloud.datastore.key import Key
-from google.cloud.ndb import key as key_module
 from google.cloud.ndb import model
 from google.cloud.ndb.context import get_context
-from google.cloud.ndb.exceptions import BadValueError
 
 from lazyentity._mode import eager
 from lazyentity.codec import errors
 from lazyentity.codec.undecoded import UNDECODED
 from lazyentity.entity import LazyEntity
 from lazyentity.patches.api.entities import EntityHandle, ParsedEntityHandle
-from lazyentity.patches.ndb.expandos import live_properties
-from lazyentity.patches.ndb.mappings import is_written_plainly, mapping_for, named_kind
+from lazyentity.patches.ndb.mappings import ModelMapping, mapping_for, named_kind, ndb_key
 from lazyentity.patches.ndb.profiling import count_model
-from lazyentity.patches.ndb.reads import ndb_key
-from lazyentity.patches.ndb.seams import CLIENT, CONVERSION
+from lazyentity.patches.ndb.seams import CLIENT, CONVERSION, MESSAGE_CONVERSION
 from lazyentity.patches.ndb.structured import Dotted
 from lazyentity.patches.ndb.upstream import upstream_function
 from lazyentity.patches.upstream import is_upstream
@@ -41,14 +37,9 @@ _Original = Callable[..., Any]
 _Model = model.Model
 _base_value = model._BaseValue
 _model_init = upstream_function(_Model, "__init__")
+_get_kind = upstream_function(_Model, "_get_kind")
+_lookup_model = upstream_function(_Model, "_lookup_model")
 _blob_from_datastore = upstream_function(model.BlobProperty, "_from_datastore")
-_writers = frozenset(
-    upstream_function(kind, "_to_datastore")
-    for kind in vars(model).values()
-    if isinstance(kind, type) and issubclass(kind, model.Property)
-)
-"""ndb's own ``_to_datastore`` of its classes of properties."""
-
 _new = object.__new__
 _new_values: Any = dict.__new__
 _found = dict.get
@@ -150,84 +141,6 @@ def property_get(original: _Original, _is_active: Callable[[], bool]) -> _Origin
 
 
 _NO_CONVERSION = (None, (), None)
-
-
-def _are_written_by_ndb(properties: list[Any]) -> bool:
-    return all(
-        is_upstream(kind._to_datastore, *_writers) for kind in {type(prop) for prop in properties}
-    ) and not any("_to_datastore" in vars(prop) for prop in properties)
-
-
-def entity_to_ds_entity(original: _Original, entity: Any, set_key: bool = True) -> Any:
-    """Make the entity of a model; properties that were never read stay as they came.
-
-    Args:
-        original: ndb's own ``_entity_to_ds_entity``.
-        entity: a model.
-        set_key: whether the entity gets the key of the model.
-
-    Raises:
-        As ``original``.
-        google.protobuf.message.DecodeError, ValueError: if a property cannot be decoded.
-    """
-    values = entity._values
-    if type(values) is not LazyValues:
-        return original(entity, set_key)
-    properties = list(model._properties_of(entity))
-    if not _are_written_by_ndb(properties):
-        # Such a method sees the other written values, and may change them.
-        return original(entity, set_key)
-    source = values._entity
-    known = values._properties
-    # Each is looked up by its name: another thread can give the model a value meanwhile.
-    unread = {
-        prop._name: prop
-        for prop in properties
-        if _found(values, prop._name) is UNDECODED
-        # The bytes of a property that was changed in the entity itself are out of date.
-        and _found(source, prop._name) is UNDECODED
-        # An unknown property is dynamic, and its value does not depend on its property.
-        and known.get(prop._name, prop) is prop
-        and is_written_plainly(prop)
-    }
-    excluded, meanings = source._wire_excluded(unread), source._wire_meanings(unread)
-    unchanged = {
-        name: prop
-        for name, prop in unread.items()
-        if name not in meanings and (name in excluded) is not bool(prop._indexed)
-    }
-    if not unchanged:
-        return original(entity, set_key)
-    # From here on as ndb's _entity_to_ds_entity().
-    data: dict[str, Any] = {"_exclude_from_indexes": []}
-    uninitialized = []
-    kept: set[Any] = set()
-    written: set[Any] = set()
-    for prop in live_properties(entity, properties, kept, written):
-        name = prop._name
-        # Writing another property may have read it, or given it a value.
-        if unchanged.get(name) is prop and _found(values, name) is UNDECODED:
-            kept.add(name)
-            continue
-        written.add(name)
-        if not prop._is_initialized(entity):
-            uninitialized.append(name)
-        prop._to_datastore(entity, data)
-    if uninitialized:
-        raise BadValueError(f"Entity has uninitialized properties: {', '.join(uninitialized)}")
-    new_exclusions = data.pop("_exclude_from_indexes")
-    new_meanings = data.pop("_meanings", None)
-    made: Any = LazyEntity._from_raw(source._raw)
-    for name in made.keys() - kept:
-        del made[name]
-    made.exclude_from_indexes = (kept & excluded).union(new_exclusions)
-    made._meanings = {} if new_meanings is None else new_meanings
-    made.key = None
-    if set_key:
-        key = entity._key
-        made.key = (key_module.Key(entity._get_kind(), None) if key is None else key)._key
-    made.update(data)
-    return made
 
 
 def entity_from_ds_entity(original: _Original, ds_entity: Any, model_class: Any = None) -> Any:
@@ -337,62 +250,144 @@ def _model(
     *,
     only_plain: bool = False,
 ) -> Any:
-    """Make a lazy model, or let ndb make one.
+    """Make a lazy model as of :meth:`_Plan.of`, or let ndb make one of the entity ``given``."""
+    plan = _Plan.of(entity, ds_key, model_class, only_plain=only_plain)
+    return original(given, model_class) if plan is None else plan.made(entity, ds_key)
 
-    Args:
-        entity: the lazy entity that the model keeps.
-        ds_key: its key, of google-cloud-datastore.
-        given: the entity that ndb gets.
-        model_class: as of :func:`entity_from_ds_entity`.
-        original: ndb's own ``_entity_from_ds_entity``.
-        only_plain: whether ndb makes all models whose constructor may set values.
+
+class _Plan(NamedTuple):
+    """How models of ``model_class`` are made of entities of a shape, whose keys have a ``kind``.
+
+    ``is_plain`` is whether no constructor is called.
     """
-    # Key.kind copies the whole path first.
-    kind_of_key = ds_key._path[-1]["kind"] if ds_key else None
-    class_key = entity.get("class")
-    kind = named_kind(class_key) if class_key else kind_of_key
-    if type(kind) is not str and kind is not None:
-        return original(given, model_class)
-    chosen = model_class or _Model._lookup_model(kind)
-    try:
-        mapping = mapping_for(chosen, kind, entity._shape)
-    except model.KindError:
-        # The class lacks a property and the kind is unknown. ndb looks at the key first.
-        return original(given, model_class)
-    is_plain = mapping.constructs_plainly and chosen.__init__ is _model_init
-    if mapping.properties is None or (not is_plain and (only_plain or mapping.dynamic is not None)):
-        # The constructor may have made dynamic properties.
-        return original(given, model_class)
-    dotted = None
-    if mapping.parts:
-        context = get_context(False)
-        if only_plain or context is None:
-            # ndb is as fast where all is made at once. Without a context it raises.
-            return original(given, model_class)
-        dotted = Dotted(mapping.parts, context)
-    values = _new_values(LazyValues)
-    values._entity = entity
-    values._properties = mapping.properties
-    values._conversions = mapping.conversions
-    values._dotted = dotted
-    template = mapping.template
-    if is_plain:
-        instance = _new(chosen)
-        if mapping.dynamic is not None:
-            template, properties = mapping.dynamic.of(entity)
-            if properties is not None:
-                instance._properties = properties
-    else:
-        instance = chosen()
-        _fill(values, instance._values)
-        if dotted is not None:
-            template = {**template, **dotted.completing(instance, values)}
-    _fill(values, template)
-    instance._values = values
-    if ds_key:
-        key = ndb_key(ds_key)
-        if mapping.takes_keys_of_its_kind and kind_of_key == chosen._get_kind():
-            instance._entity_key = key
+
+    kind: Any
+    model_class: Any
+    mapping: ModelMapping
+    dotted: Dotted | None
+    is_plain: bool
+
+    @classmethod
+    def of(
+        cls, entity: Any, ds_key: Any, model_class: Any, *, only_plain: bool = False
+    ) -> _Plan | None:
+        """Return the plan for an entity; None, if ndb has to make the model.
+
+        Args:
+            entity: the lazy entity that the model keeps.
+            ds_key: its key, of google-cloud-datastore.
+            model_class: as of :func:`entity_from_ds_entity`.
+            only_plain: whether ndb makes all models whose constructor may set values.
+        """
+        # Key.kind copies the whole path first.
+        kind_of_key = ds_key._path[-1]["kind"] if ds_key else None
+        class_key = entity.get("class")
+        kind = named_kind(class_key) if class_key else kind_of_key
+        if type(kind) is not str and kind is not None:
+            return None
+        chosen = model_class or _Model._lookup_model(kind)
+        try:
+            mapping = mapping_for(chosen, kind, entity._shape)
+        except model.KindError:
+            # The class lacks a property and the kind is unknown. ndb looks at the key first.
+            return None
+        is_plain = mapping.constructs_plainly and chosen.__init__ is _model_init
+        if mapping.properties is None or (
+            not is_plain and (only_plain or mapping.dynamic is not None)
+        ):
+            # The constructor may have made dynamic properties.
+            return None
+        dotted = None
+        if mapping.parts:
+            context = get_context(False)
+            if only_plain or context is None:
+                # ndb is as fast where all is made at once. Without a context it raises.
+                return None
+            dotted = Dotted(mapping.parts, context)
+        return cls(kind_of_key, chosen, mapping, dotted, is_plain)
+
+    def calls_application(self, entity: Any) -> bool:
+        """Whether making such a model may call code of the application."""
+        chosen = self.model_class
+        return not (
+            self.is_plain
+            and self.mapping.takes_keys_of_its_kind
+            and chosen.key is _Model.key
+            and is_upstream(chosen._get_kind, _get_kind)
+            and self.kind == chosen._get_kind()
+            and "class" not in entity._shape.ordinals
+        )
+
+    def made(self, entity: Any, ds_key: Any, *, has_its_kind: bool = False) -> Any:
+        """Make the model; ``has_its_kind`` is whether the key is of the class's kind for sure."""
+        _, chosen, mapping, dotted, is_plain = self
+        values = _new_values(LazyValues)
+        values._entity = entity
+        values._properties = mapping.properties
+        values._conversions = mapping.conversions
+        values._dotted = dotted
+        template = mapping.template
+        if is_plain:
+            instance = _new(chosen)
+            if mapping.dynamic is not None:
+                template, properties = mapping.dynamic.of(entity)
+                if properties is not None:
+                    instance._properties = properties
         else:
-            instance._key = key
-    return instance
+            instance = chosen()
+            _fill(values, instance._values)
+            if dotted is not None:
+                template = {**template, **dotted.completing(instance, values)}
+        _fill(values, template)
+        instance._values = values
+        if ds_key:
+            key = ndb_key(ds_key)
+            if has_its_kind or (mapping.takes_keys_of_its_kind and self.kind == chosen._get_kind()):
+                instance._entity_key = key
+            else:
+                instance._key = key
+        return instance
+
+
+class ModelMaker:
+    """Makes models of one response, as long as no code of the application runs in between.
+
+    The classes of the models are looked at once for each shape of the entities.
+    """
+
+    def __init__(self) -> None:
+        self._plans: dict[Any, _Plan] = {}
+
+    @staticmethod
+    def is_usable() -> bool:
+        """Whether models are lazy, and the functions that make them are not replaced."""
+        return (
+            CLIENT.patch.is_lazy
+            and observer.data is None
+            and model._entity_from_protobuf is MESSAGE_CONVERSION.replacement
+            and model._entity_from_ds_entity is CONVERSION.replacement
+            and is_upstream(_Model._lookup_model, _lookup_model)
+        )
+
+    def make(self, protobuf: Any, ds_key: Any = None) -> Any:
+        """Return a model; None if ndb has to make it, or code of the application is called.
+
+        Args:
+            protobuf: a proxy of an entity.
+            ds_key: as of ``_entity_from_protobuf``.
+
+        Raises:
+            As ndb.
+        """
+        entity = protobuf.read(LAZY) if type(protobuf) is EntityHandle else None
+        if type(entity) is not LazyEntity:
+            return None
+        key = ds_key or entity._wire_key()
+        shape = entity._shape
+        plan = self._plans.get(shape)
+        if plan is None or not key or plan.kind != key._path[-1]["kind"]:
+            plan = _Plan.of(entity, key, None)
+            if plan is None or plan.calls_application(entity):
+                return None
+            self._plans[shape] = plan
+        return plan.made(entity, key, has_its_kind=True)

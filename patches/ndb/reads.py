@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator
+from types import FunctionType, SimpleNamespace
 from typing import Any, Final
 
 from google.cloud.datastore.key import Key as DatastoreKey
@@ -12,17 +13,25 @@ from google.cloud.datastore_v1.services.datastore.transports.grpc import Datasto
 from google.cloud.datastore_v1.types import entity as entity_pb2
 from google.cloud.datastore_v1.types import query as query_pb2
 from google.cloud.ndb import _datastore_query, model
-from google.cloud.ndb import key as key_module
+from google.cloud.ndb import context as context_module
 from google.cloud.ndb.context import _state, get_context
 from google.cloud.ndb.tasklets import Future, tasklet
 
 from lazyentity._backend import EntityBytes, EntityReader, ReadRpc
 from lazyentity.patches import announcement
 from lazyentity.patches.api.entities import EntityHandle, EntityResult
-from lazyentity.patches.api.responses import RunQueryResponse
+from lazyentity.patches.api.responses import QueryResultBatch, RunQueryResponse
 from lazyentity.patches.api.transports import LazyDatastoreGrpcTransport
-from lazyentity.patches.ndb.seams import CLIENT, HAS_NEXT_ASYNC, MESSAGE_CONVERSION, RESULT_KEY
-from lazyentity.patches.ndb.upstream import upstream_function
+from lazyentity.patches.ndb.mappings import makes_keys, ndb_key
+from lazyentity.patches.ndb.models import ModelMaker
+from lazyentity.patches.ndb.seams import (
+    CLIENT,
+    HAS_NEXT_ASYNC,
+    MESSAGE_CONVERSION,
+    RESULT_ENTITY,
+    RESULT_KEY,
+)
+from lazyentity.patches.ndb.upstream import methods_of, upstream_function
 from lazyentity.patches.upstream import is_upstream
 from lazyentity.patches.wrapt_parts import ObjectProxy
 from lazyentity.readers import reader_of_rpc
@@ -30,24 +39,34 @@ from lazyentity.readers import reader_of_rpc
 _Method = Callable[[Any], Any]
 
 _FULL = query_pb2.EntityResult.ResultType.FULL
-_check_cache = upstream_function(_datastore_query._Result, "check_cache")
-_CHECKING: Final = frozenset(("check_cache", "key"))
-
-_Key: Final = key_module.Key
-# It shows what the class has now.
-_key_attributes: Final = vars(_Key)
-_found: Final = _key_attributes["_from_ds_key"]
-_from_ds_key: Final = _found if is_upstream(_found, key_module) else None
 
 
-def ndb_key(ds_key: Any) -> Any:
-    """Make a key as ``Key._from_ds_key()`` does; it is called if somebody replaced it."""
-    kind = key_module.Key
-    if kind is not _Key or _key_attributes["_from_ds_key"] is not _from_ds_key:
-        return kind._from_ds_key(ds_key)
-    key = object.__new__(_Key)
-    key._key, key._reference = ds_key, None
-    return key
+def _policies() -> frozenset[Any]:
+    probe: Any = SimpleNamespace()
+    context_module.Context.set_cache_policy(probe, False)
+    return frozenset((probe.cache_policy.__code__, context_module._default_cache_policy.__code__))
+
+
+_POLICIES: Final = _policies()
+_use_cache = upstream_function(context_module.Context, "_use_cache")
+_use_datastore = upstream_function(context_module.Context, "_use_datastore")
+
+
+def asks_own_policies(context: Any) -> bool:
+    """Whether a context asks ndb's own policies, or the attributes of a class, alone."""
+    kind, policies = type(context), (context.cache_policy, context.datastore_policy)
+    return (
+        kind is context_module.Context
+        and kind._use_cache is _use_cache
+        and kind._use_datastore is _use_datastore
+        and all(type(each) is FunctionType and each.__code__ in _POLICIES for each in policies)
+    )
+
+
+def has_constant_policies(model_class: Any) -> bool:
+    """Whether the policies in attributes of a class are no functions; None is no class."""
+    names = "_use_cache", "_use_datastore"
+    return all(type(getattr(model_class, name, None)) in (bool, type(None)) for name in names)
 
 
 def _query_response(raw: bytes, reader: EntityReader | None = None) -> Any:
@@ -125,8 +144,6 @@ def replace_result_key(original: _Method, is_active: Callable[[], bool]) -> _Met
 
 def replace_result_entity(original: _Method, is_active: Callable[[], bool]) -> _Method:
     """Replace ``_Result.entity``; the key, which ndb has by then, is not decoded anew."""
-    # The method key() is replaced after this one.
-    keeps_key = is_upstream(_datastore_query._Result.key, _datastore_query)
 
     @functools.wraps(original)
     def entity(result: Any) -> Any:
@@ -140,21 +157,9 @@ def replace_result_entity(original: _Method, is_active: Callable[[], bool]) -> _
             return original(result)
         # As ndb's own method does for whole entities, the only ones that are lazy.
         context = _state.context or get_context()
-        key, kind = result._key, type(result)
-        made = _datastore_query._KEY_NOT_IN_CACHE
-        if (
-            not keeps_key
-            or key is None
-            or kind.key is not RESULT_KEY.replacement
-            or kind.check_cache is not _check_cache
-            or not vars(result).keys().isdisjoint(_CHECKING)
-        ):
-            made = result.check_cache(context)
-        # As check_cache(), which first asks for the key.
-        elif context._use_cache(key, result._query_options):
-            with contextlib.suppress(KeyError):
-                made = context.cache.get_and_validate(key)
+        made = result.check_cache(context)
         if made is _datastore_query._KEY_NOT_IN_CACHE:
+            key = result._key
             made = MESSAGE_CONVERSION.replacement(result.result_pb.entity, key and key._key)
             if context._use_cache(made.key, result._query_options):
                 context.cache[made.key] = made
@@ -181,39 +186,120 @@ def has_next_async(original: Callable[[Any], Any], results: Any) -> Any:
 
 
 @tasklet  # type: ignore[untyped-decorator]  # ndb has no types
-def fetch(_original: Callable[[Any], Any], query: Any) -> Generator[Any, bool, list[Any]]:
+def fetch(_original: Callable[[Any], Any], query: Any) -> Generator[Any, Any, list[Any]]:
     """Return the future of the results of a query, in a list.
 
-    ndb's own tasklet goes through the event loop from each result to the next. This one does so
-    only if the next result is not at hand.
+    ndb's own tasklet makes an object of each result, and goes through the event loop to the next.
 
     Args:
         query: ndb's own ``QueryOptions``.
     """
     results = _datastore_query.iterate(query)
-    fetched = []
-    while (yield results.has_next_async()):
-        fetched.append(results.next())
-        if type(results) is _datastore_query._QueryIteratorImpl:
-            fetched += _at_hand(results)
+    fetched: list[Any] = []
+    if type(results) is not _Results or not _are_passed_by():
+        while (yield results.has_next_async()):
+            fetched.append(results.next())
+        return fetched
+    # As ndb's own _next_batch() and next().
+    is_last = False
+    while not is_last:
+        response = yield _datastore_query._datastore_run_query(query)
+        batch = response.batch
+        page = _page(query, batch)
+        fetched += page
+        is_last = batch.more_results != _datastore_query.NOT_FINISHED
+        if not is_last:
+            limit, offset = query.limit, query.offset
+            query = query.copy(
+                start_cursor=_datastore_query.Cursor(batch.end_cursor),
+                offset=offset - batch.skipped_results if offset else offset,
+                limit=None if limit is None else limit - len(page),
+            )
     return fetched
 
 
-def _at_hand(results: Any) -> Iterator[Any]:
-    """Make the rest of a batch."""
-    kind = type(results)
-    if kind.has_next_async is not HAS_NEXT_ASYNC.replacement or not all(
-        is_upstream(method, _datastore_query) for method in (kind.next, kind.has_next)
-    ):
-        for _ in range(len(results._batch) - results._index):
-            yield results.next()
-        return
-    # As ndb's own next(), which first asks for each whether there is one.
-    for result in results._batch[results._index :]:
-        results._index += 1
-        results._cursor_before = results._cursor_after
-        results._cursor_after = result.cursor
-        yield result if results._raw else result.entity()
+_Results = _datastore_query._QueryIteratorImpl
+_Result = _datastore_query._Result
+_PASSED_BY: Final = (
+    (_Results, methods_of(_Results, "__init__", "_next_batch", "has_next", "next")),
+    (_Result, methods_of(_Result, "__init__", "check_cache")),
+)
+
+
+def _are_passed_by() -> bool:
+    """Whether all that is not called for each result is ndb's own, or ours."""
+    return (
+        is_upstream(_datastore_query.iterate, _datastore_query)
+        and _datastore_query._Result is _Result
+        and all(own.are_upstream(holder) for holder, own in _PASSED_BY)
+        and _Results.has_next_async is HAS_NEXT_ASYNC.replacement
+        and _Result.key is RESULT_KEY.replacement
+        and _Result.entity is RESULT_ENTITY.replacement
+        and is_upstream(RESULT_KEY.original, _datastore_query)
+        and is_upstream(_datastore_query.Cursor.__init__, _datastore_query)
+        and makes_keys()
+    )
+
+
+def _page(query: Any, batch: Any) -> list[Any]:
+    """Return the results of one response.
+
+    Args:
+        query: as of :func:`fetch`.
+        batch: of the response.
+    """
+    context = get_context()
+    kind, results = batch.entity_result_type, batch.entity_results
+    page: list[Any] = []
+    keys = _quiet_keys(results, context, query) if type(batch) is QueryResultBatch else None
+    if keys is None or kind != _FULL:
+        # As stock ndb.
+        rest = [_Result(kind, each, query.order_by, query_options=query) for each in results]
+        if kind == _FULL:
+            rest = [each for each in rest if each.check_cache(context) is not None]
+        return [each.entity() for each in rest]
+    maker: ModelMaker | None = ModelMaker()
+    for result, ds_key, cache_key in keys:
+        if cache_key is not None:
+            with contextlib.suppress(KeyError):
+                page.append(context.cache.get_and_validate(cache_key))
+                continue
+        made = None if maker is None else maker.make(result.entity, ds_key)
+        if made is None:
+            # From here on code of the application may run between the models.
+            maker = None
+            made = _Result(kind, result, query.order_by, query_options=query).entity()
+        elif cache_key is not None:
+            context.cache[made._entity_key] = made
+        page.append(made)
+    return page
+
+
+def _quiet_keys(results: Any, context: Any, query: Any) -> list[tuple[Any, Any, Any]] | None:
+    """Return results with the client's key of each, and ndb's key if the context caches it.
+
+    None, if that may call code of the application. Cached deletions are left out.
+    """
+    if not asks_own_policies(context) or not ModelMaker.is_usable():
+        return None
+    use_cache: dict[Any, Any] = {}
+    keys = []
+    for result in results:
+        ds_key = result.entity_key() if type(result) is EntityResult else None
+        if ds_key is None:
+            return None
+        kind = ds_key._path[-1]["kind"]
+        if kind not in use_cache:
+            if not has_constant_policies(model.Model._kind_map.get(kind)):
+                return None
+            use_cache[kind] = context._use_cache(ndb_key(ds_key), query)
+        key = ndb_key(ds_key) if use_cache[kind] else None
+        if key is not None:
+            with contextlib.suppress(KeyError):
+                if context.cache.get_and_validate(key) is None:
+                    continue
+        keys.append((result, ds_key, key))
+    return keys
 
 
 class CachedEntity(EntityHandle):

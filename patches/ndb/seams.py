@@ -36,12 +36,17 @@ MESSAGE_CONVERSION: Final = Seam(
 _ENCODING = Seam(
     _MODEL,
     "_entity_to_ds_entity",
-    calling("ndb.models", "entity_to_ds_entity"),
+    calling("ndb.writing", "entity_to_ds_entity"),
     defers_to_foreign=True,
 )
 
+LOOKUP: Final = Seam(_API, "lookup", calling("ndb.lookups", "lookup"))
+GET_ASYNC: Final = Seam(f"{_PACKAGE}.key", "Key.get_async", calling("ndb.lookups", "get_async"))
 HAS_NEXT_ASYNC: Final = Seam(
     _QUERY, "_QueryIteratorImpl.has_next_async", calling("ndb.reads", "has_next_async")
+)
+RESULT_ENTITY: Final = Seam(
+    _QUERY, "_Result.entity", replacing("ndb.reads", "replace_result_entity")
 )
 RESULT_KEY: Final = Seam(_QUERY, "_Result.key", replacing("ndb.reads", "replace_result_key"))
 
@@ -57,15 +62,16 @@ CLIENT: Final = ClientSpec(
     seams=[
         Seam(_API, "stub", calling("ndb.reads", "stub")),
         Seam(_API, "entity_pb2", replacing("ndb.reads", "replace_entity_types")),
-        Seam(_API, "lookup", calling("ndb.lookups", "lookup")),
+        LOOKUP,
         Seam(_API, "_LookupBatch.idle_callback", calling("ndb.lookups", "idle_callback")),
         Seam(_API, "_LookupBatch.lookup_callback", calling("ndb.lookups", "lookup_callback")),
-        Seam(f"{_PACKAGE}.key", "Key.get_async", calling("ndb.lookups", "get_async")),
+        GET_ASYNC,
+        Seam(_PACKAGE, "get_multi", calling("ndb.multi", "get_multi")),
         MESSAGE_CONVERSION,
         _ENCODING,
         Seam(_MODEL, "Property.__get__", replacing("ndb.models", "property_get")),
         Seam(_QUERY, "fetch", calling("ndb.reads", "fetch")),
-        Seam(_QUERY, "_Result.entity", replacing("ndb.reads", "replace_result_entity")),
+        RESULT_ENTITY,
         RESULT_KEY,
         HAS_NEXT_ASYNC,
         Seam("google.cloud.datastore.key", "Key.kind", replacing("ndb.reads", "replace_kind")),

@@ -117,6 +117,18 @@ def limits_and_offsets() -> Any:
     return [_ordered().fetch(limit=limit, offset=offset) for limit, offset in pairs]
 
 
+@ON_EACH_SERVER(lazy=None)
+def limits_and_cached_deletions() -> Any:
+    """Results that the context has as deleted are left out, and do not count."""
+    cache = get_context().cache
+    found = []
+    for limit in (None, 1, 2, 4):
+        cache.clear()
+        cache.update({ndb.Key(Item, number): None for number in (2, 3)})
+        found += [_ordered().fetch(limit=limit, offset=offset) for offset in (None, 2)]
+    return found, sorted(key.id() for key in cache)
+
+
 @ON_ONE_SERVER()
 def ways_to_ask() -> Any:
     return asked(

@@ -10,12 +10,13 @@ from unittest import mock
 import pytest
 from google.cloud import ndb
 from google.cloud.ndb import _datastore_query
-from google.cloud.ndb.context import get_context
+from google.cloud.ndb.context import Context, get_context
 
 import lazyentity
+from lazyentity.patches.ndb.models import ModelMaker
 from tests.patches.ndb.model_snapshots import describe
 from tests.patches.ndb.sides import Sides
-from tests.patches.ndb.stored import Item
+from tests.patches.ndb.stored import COUNT, Item
 
 
 def _fetch() -> Any:
@@ -61,6 +62,65 @@ def test_a_replaced_method_is_called_as_often(
         assert lazy == []
     else:
         assert lazy == stock != []
+
+
+FUNCTIONS = [
+    (_datastore_query, "iterate"),
+    (_datastore_query, "_datastore_run_query"),
+    (_datastore_query.Cursor, "__init__"),
+    (_datastore_query._QueryIteratorImpl, "__init__"),
+    (_datastore_query._QueryIteratorImpl, "_next_batch"),
+    (_datastore_query._Result, "__init__"),
+    (Context, "_use_cache"),
+]
+
+
+@pytest.mark.parametrize(("holder", "name"), FUNCTIONS)
+def test_a_replaced_function_is_called_as_often(
+    loopback_sides: Sides, holder: Any, name: str
+) -> None:
+    """If it is replaced after ``patch()``."""
+    original = getattr(holder, name)
+
+    def scenario() -> Any:
+        calls: list[Any] = []
+
+        def counting(*args: Any, **kwargs: Any) -> Any:
+            calls.append(name)
+            return original(*args, **kwargs)
+
+        with mock.patch.object(holder, name, counting):
+            found = _fetch()
+        assert calls
+        return found, len(calls)
+
+    loopback_sides.check(scenario)
+
+
+@pytest.mark.parametrize("policy", [None, False])
+def test_nothing_is_called_for_a_result(loopback_sides: Sides, policy: Any) -> None:
+    """Of models that nobody's code takes part in; of others, all that stock ndb calls."""
+    made: list[Any] = []
+    original = ModelMaker.make
+
+    def make(maker: Any, protobuf: Any, ds_key: Any) -> Any:
+        made.append(original(maker, protobuf, ds_key))
+        return made[-1]
+
+    with (
+        loopback_sides.lazy_context(cache_policy=policy) as context,
+        mock.patch.object(ModelMaker, "make", make),
+    ):
+        assert _fetch() == made
+        context.clear_cache()
+        made.clear()
+        with mock.patch.object(Item, "_get_kind", classmethod(lambda _: "Item")):
+            assert len(_fetch()) == COUNT
+        assert made == [None]
+        made.clear()
+        context.set_cache_policy(lambda _: False)
+        assert len(_fetch()) == COUNT
+        assert made == []
 
 
 @pytest.mark.parametrize(
