@@ -79,16 +79,20 @@ CLIENT: Final = ClientSpec(
     ],
     uses={
         _API: ("_NOT_FOUND", "_add_routing_info", "_datastore_lookup"),
-        f"{_PACKAGE}.context": ("_Context._use_cache", "_Context._use_datastore"),
+        f"{_PACKAGE}._eventloop": ("EventLoop._run_current",),
+        f"{_PACKAGE}.context": (
+            "_Context._use_cache",
+            "_Context._use_datastore",
+            "_default_cache_policy",
+        ),
         _QUERY: (
             "_KEY_NOT_IN_CACHE",
             "_QueryIteratorImpl._batch",
-            "_QueryIteratorImpl._cursor_after",
-            "_QueryIteratorImpl._cursor_before",
             "_QueryIteratorImpl._index",
-            "_QueryIteratorImpl._raw",
+            "_QueryIteratorImpl._next_batch",
             "_Result._key",
             "_Result._query_options",
+            "_datastore_run_query",
         ),
         f"{_PACKAGE}.key": ("Key._from_ds_key", "Key._key", "Key._reference"),
         _MODEL: (
@@ -119,6 +123,13 @@ CLIENT: Final = ClientSpec(
             "Property._validator",
             "StructuredProperty._model_class",
             "_properties_of",
+        ),
+        f"{_PACKAGE}.tasklets": (
+            "Future._callbacks",
+            "Future._done",
+            "Future._exception",
+            "Future._finish",
+            "Future._result",
         ),
     },
 )
