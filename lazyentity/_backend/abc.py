@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from lazyentity._backend.entities import EntityBytes as _EntityBytes
@@ -178,6 +178,17 @@ class Backend(Protocol):
 
         Args:
             key: of the class ``Key`` itself, and only if :data:`lazyentity.codec.keys.DIRECT`.
+        """
+
+    def mutation_parts(self, mutations: Iterable[Mapping[str, bytes]]) -> list[bytes]:
+        """Serialise a ``CommitRequest`` that has mutations, and nothing else.
+
+        Args:
+            mutations: of each the serialised message, by the name of its operation (insert, upsert
+                or delete); nothing, if the mutation has no operation.
+
+        Returns:
+            Bytes to be joined: the request may have other parts.
         """
 
     def serialise_entity(

@@ -21,6 +21,7 @@ from google.cloud.datastore_v1.types import entity as entity_pb2
 from lazyentity._backend import complete_key_bytes as direct_complete_key_bytes
 from lazyentity._backend import key_bytes as direct_key_bytes
 from lazyentity._backend import key_message as direct_key_message
+from lazyentity._backend import mutation_parts
 from lazyentity.bulk.cancelling import cancellable, cancellation_of_thread, sends_bytes
 from lazyentity.codec import messages, shadow
 from lazyentity.codec.describing import safe_repr
@@ -33,7 +34,6 @@ from lazyentity.patches.api.requests import (
     CommitBytes,
     LookupBytes,
     append_mutation,
-    serialised_mutations,
 )
 from lazyentity.patches.api.responses import LookupResponse
 from lazyentity.patches.datastore.keys import key_is_partial
@@ -216,7 +216,7 @@ class Rpcs:
         head = self._request(_CommitRequest)
         head.mode = _NON_TRANSACTIONAL
         if sends_bytes(self._api):
-            self._send("commit", CommitBytes.joined(head, serialised_mutations(mutations)))
+            self._send("commit", CommitBytes.joined(head, *mutation_parts(mutations)))
             return
         # Not the request as a whole, which can be nested too deep to be parsed.
         for fields in mutations:

@@ -8,6 +8,7 @@ from lazyentity.native.encoder import (
     complete_key_bytes,
     key_bytes,
     key_message,
+    mutation_parts,
     serialise_entity,
     write_entity,
 )
@@ -51,6 +52,7 @@ __all__ = [
     "is_json",
     "key_bytes",
     "key_message",
+    "mutation_parts",
     "serialise_entity",
     "split_lookup",
     "split_query",

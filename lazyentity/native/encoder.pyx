@@ -49,6 +49,7 @@ from lazyentity.native.walks cimport DEEP, ODD, QUIET, Survey, next_property, su
 from lazyentity.native.wire cimport MAX_DEPTH, OUTERMOST, TO_ENTITY, TO_ITEM, TO_VALUE
 
 include "keys.pyx"
+include "commits.pyx"
 
 import datetime
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from lazyentity.pure.columns import append_columns, fixed_width
+from lazyentity.pure.commits import mutation_parts
 from lazyentity.pure.documentencoder import DocumentWriter
 from lazyentity.pure.documentreader import DocumentReader
 from lazyentity.pure.documents import DocumentBytes
@@ -48,6 +49,7 @@ __all__ = [
     "is_json",
     "key_bytes",
     "key_message",
+    "mutation_parts",
     "serialise_entity",
     "split_lookup",
     "split_query",

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 from google.cloud.datastore_v1.types import datastore as datastore_pb2
 from google.cloud.datastore_v1.types import entity as entity_pb2
 
+from lazyentity._backend import mutation_parts
 from lazyentity.codec import shadow
 from lazyentity.patches.api.protoplus import wrapped
 from lazyentity.patches.api.proxies import MessageProxy
@@ -322,7 +323,7 @@ def commit_request(request: Any, *, by_bytes: bool = True) -> Any:
     parts: list[bytes] = []
     for is_pending, run in groupby(mutations, _is_pending):
         if is_pending:
-            parts.append(serialised_mutations(mutation._fields for mutation in run))
+            parts += mutation_parts([mutation._fields for mutation in run])
         else:
             # Copying parses, and so refuses a message that is nested too deep, as the client does.
             copied = _CommitRequest(mutations=[mutation._pb for mutation in run])
@@ -344,15 +345,6 @@ def append_mutation(mutations: Any, fields: Mapping[str, bytes]) -> None:
     mutation = mutations.add()
     for operation, serialised in fields.items():
         getattr(mutation, operation).MergeFromString(serialised)
-
-
-def serialised_mutations(mutations: Iterable[Mapping[str, bytes]]) -> bytes:
-    """Serialise a ``CommitRequest`` that has mutations, and nothing else.
-
-    Args:
-        mutations: the serialised message of each, by the name of its operation.
-    """
-    return bytes(shadow.CommitMutations(mutations=mutations).SerializeToString())
 
 
 def _fields_as_expected(
