@@ -10,7 +10,7 @@ from google.cloud.datastore.entity import Entity
 from google.cloud.datastore.key import Key
 from google.protobuf.message import DecodeError
 
-from lazyentity._backend import serialise_entity, write_entity
+from lazyentity._backend import is_well_formed, serialise_entity, write_entity
 from lazyentity.codec import messages
 from lazyentity.codec.encodable import EncodableEntity
 from lazyentity.codec.errors import refuse_undecoded
@@ -54,7 +54,7 @@ def sendable_entity(entity: Entity) -> Any:
     """
     contents = _encodable_of(entity)
     serialised, is_flat = serialise_entity(contents, _encodable_of)
-    if is_flat and contents[0] is None:
+    if is_flat and (contents[0] is None or is_well_formed(serialised)):
         return serialised
     message = messages.Entity()
     try:
@@ -84,7 +84,7 @@ def entity_bytes(entity: Entity) -> tuple[bytes, bool]:
     except ValueError as error:
         refuse_undecoded(entity, error)
         raise
-    return serialised, is_flat and contents[0] is None
+    return serialised, is_flat and (contents[0] is None or is_well_formed(serialised))
 
 
 def _encodable_of(entity: Entity) -> EncodableEntity:

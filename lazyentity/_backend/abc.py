@@ -173,6 +173,15 @@ class Backend(Protocol):
             key: as for :func:`key_message`.
         """
 
+    def is_well_formed(self, serialised: bytes) -> bool:
+        """Whether protobuf is known to take a serialised entity, as a part of any request.
+
+        Where this is unknown, as always in the pure backend, a message has to be made of the bytes.
+
+        Args:
+            serialised: of :meth:`serialise_entity`.
+        """
+
     def key_message(self, key: Key) -> Any:
         """Return the upb message of a key; None, if the client has to make it.
 

@@ -6,6 +6,7 @@ from lazyentity.native.adapting import EntityFinder, type_version
 from lazyentity.native.documents import DocumentBytes, DocumentReader, DocumentWriter
 from lazyentity.native.encoder import (
     complete_key_bytes,
+    is_well_formed,
     key_bytes,
     key_message,
     mutation_parts,
@@ -50,6 +51,7 @@ __all__ = [
     "count_entity",
     "fixed_width",
     "is_json",
+    "is_well_formed",
     "key_bytes",
     "key_message",
     "mutation_parts",

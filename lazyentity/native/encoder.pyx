@@ -46,7 +46,8 @@ from lazyentity.native.tags cimport (
     VALUE_TIMESTAMP,
 )
 from lazyentity.native.walks cimport DEEP, ODD, QUIET, Survey, next_property, survey
-from lazyentity.native.wire cimport MAX_DEPTH, OUTERMOST, TO_ENTITY, TO_ITEM, TO_VALUE
+from lazyentity.native.wellformed cimport is_entity
+from lazyentity.native.wire cimport Bytes, MAX_DEPTH, OUTERMOST, TO_ENTITY, TO_ITEM, TO_VALUE
 
 include "keys.pyx"
 include "commits.pyx"
@@ -361,6 +362,12 @@ def serialise_entity(encodable, encodable_of):
     cdef bint is_flat = 0
     made = serialised(encodable, encodable_of, &is_flat)
     return encoder.serialise_entity(encodable, encodable_of) if made is None else (made, bool(is_flat))
+
+
+def is_well_formed(bytes serialised not None):
+    """As :meth:`lazyentity._backend.abc.Backend.is_well_formed`."""
+    cdef Bytes at = <Bytes>PyBytes_AS_STRING(serialised)
+    return bool(is_entity(at, at + PyBytes_GET_SIZE(serialised)))
 
 
 def write_entity(target, encodable, encodable_of):

@@ -8,7 +8,7 @@ from lazyentity.pure.documentencoder import DocumentWriter
 from lazyentity.pure.documentreader import DocumentReader
 from lazyentity.pure.documents import DocumentBytes
 from lazyentity.pure.eager import stock_from_raw
-from lazyentity.pure.encoder import serialise_entity, write_entity
+from lazyentity.pure.encoder import is_well_formed, serialise_entity, write_entity
 from lazyentity.pure.entityproto import PropertyIndex
 from lazyentity.pure.jsontypes import is_json
 from lazyentity.pure.keys import complete_key_bytes, key_bytes, key_message
@@ -47,6 +47,7 @@ __all__ = [
     "count_entity",
     "fixed_width",
     "is_json",
+    "is_well_formed",
     "key_bytes",
     "key_message",
     "mutation_parts",

@@ -73,6 +73,11 @@ def serialise_entity(
     return serialised, is_flat
 
 
+def is_well_formed(serialised: bytes) -> bool:
+    """As :meth:`lazyentity._backend.abc.Backend.is_well_formed`."""
+    return False
+
+
 def write_properties(
     target: Any,
     items: Iterable[tuple[Any, Any]],

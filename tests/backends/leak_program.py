@@ -57,6 +57,7 @@ _stock_from_raw = importlib.import_module("lazyentity.native.entities").stock_fr
 _keys_module = importlib.import_module("lazyentity.native.encoder")
 _key_bytes, _key_message = _keys_module.key_bytes, _keys_module.key_message
 _complete_key_bytes = _keys_module.complete_key_bytes
+_is_well_formed, _mutation_parts = _keys_module.is_well_formed, _keys_module.mutation_parts
 
 Use = Callable[[bytes], object]
 
@@ -154,6 +155,10 @@ def _encoded(raw: bytes) -> None:
         properties = {"good": "x" * 2000, "other": {"inner": [1.5, value]}}
         contents: Any = (None, (), False, None, properties, None, -1, set(), {})
         _refusable(_write_entity, EntityMessage(), contents, _encodable_of)
+    for received in (raw, raw[:-1], raw + b"\x0a\x05\x12\x03\x0a\x01\xff"):
+        _is_well_formed(received)
+    _mutation_parts([{"upsert": raw}, {}])
+    _refusable(_mutation_parts, [{"upsert": raw}, {"delete": None}])
 
 
 _KEYS = [
