@@ -10,10 +10,11 @@ from google.cloud.datastore.entity import Entity
 from google.cloud.datastore.key import Key
 from google.protobuf.message import DecodeError
 
-from lazyentity._backend import is_well_formed, serialise_entity, write_entity
+from lazyentity._backend import is_well_formed, key_bytes, serialise_entity, write_entity
 from lazyentity.codec import messages
 from lazyentity.codec.encodable import EncodableEntity
 from lazyentity.codec.errors import refuse_undecoded
+from lazyentity.codec.keys import encodes_as_known
 from lazyentity.entity import LazyEntityBase, touched_attributes
 
 # Bound before anything is patched.
@@ -151,6 +152,11 @@ def _reflagged(entity: LazyEntityBase, attributes: dict[str, Any]) -> Any:
 
 def _is_wire_key(key: Key | None, entity: LazyEntityBase) -> bool:
     try:
+        if type(key) is Key and encodes_as_known():
+            # Most keys are as they were received, and need not be made again to be compared.
+            received = entity._wire_key_bytes()
+            if received and key_bytes(key) == received:
+                return True
         wire_key = entity._wire_key()
     except (DecodeError, ValueError):
         # A malformed key cannot have been read: this one was assigned.

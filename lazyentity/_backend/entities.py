@@ -197,6 +197,9 @@ class LazyMapping(Protocol):
             ValueError: as the client raises it, if it could not have converted the key.
         """
 
+    def _wire_key_bytes(self) -> bytes:
+        """Return the serialised key; empty if there is none."""
+
     def _wire_meanings(self, names: Iterable[str] | None = None) -> dict[str, tuple[Any, Any]]:
         """Return ``(meaning, value)`` by name for the properties that have a meaning.
 

@@ -205,6 +205,15 @@ cdef class WireDict(dict):
             extras.key = key
         return extras.key
 
+    def _wire_key_bytes(self):
+        """As :meth:`lazyentity._backend.entities.LazyMapping._wire_key_bytes`."""
+        cdef Bytes base = <Bytes>PyBytes_AS_STRING(self._owner)
+        cdef Bytes start
+        cdef Bytes end
+        if not find_key(base + self._offsets.start, base + self._offsets.end, &start, &end):
+            return b""
+        return PyBytes_FromStringAndSize(<const char*>start, end - start)
+
     def _wire_excluded(self, names=None):
         """As :meth:`lazyentity._backend.entities.LazyMapping._wire_excluded`."""
         cdef int excluded

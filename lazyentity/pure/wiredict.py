@@ -13,7 +13,7 @@ from google.cloud.datastore.entity import Entity
 from google.cloud.datastore.key import Key
 from google.protobuf.message import DecodeError
 
-from lazyentity.codec import errors, fallback
+from lazyentity.codec import errors, fallback, shadow
 from lazyentity.codec.encodable import Changes, changes_of
 from lazyentity.profiling.observer import ENTITY_COUNTS
 from lazyentity.pure.eager import rest_of_entity
@@ -175,6 +175,10 @@ class WireDict(LazyDict):
         except KeyError:
             key = self._originals.setdefault(Key, fallback.key(self._raw))
         return key
+
+    def _wire_key_bytes(self) -> bytes:
+        """As :meth:`lazyentity._backend.entities.LazyMapping._wire_key_bytes`."""
+        return b"".join(shadow.EntityKey.FromString(self._raw).key)
 
     def _wire_excluded(self, names: Iterable[str] | None = None) -> set[str]:
         """As :meth:`lazyentity._backend.entities.LazyMapping._wire_excluded`."""

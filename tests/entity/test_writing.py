@@ -162,6 +162,7 @@ CHANGED: dict[str, Callable[[Any], object]] = {
     **{f"without {name}": methodcaller("pop", name) for name in sorted(stock_entity(FILLED))},
     "key changed inside": lambda e: e.key._path[-1].update(name="other"),
     "namespace changed inside": lambda e: setattr(e.key, "_namespace", "other"),
+    "path changed beside": lambda e: setattr(e.key, "_flat_path", ("Other", 1)),
     "one meaning": lambda e: setattr(e, "_meanings", {"text": (15, e["text"])}),
     # Of an object that CPython has once, which the client takes for the value that was read.
     "meaning of an unread value": lambda e: setattr(e, "_meanings", {"number": (7, 0)}),
