@@ -211,18 +211,6 @@ class MutationBytes(Changeable):
         _set(mutation, "_messages", {})
         return mutation
 
-    def pending(self) -> dict[str, bytes] | None:
-        """Return the serialised entity by the operation, as any request can hold it.
-
-        It is empty until the entity was put in. None, if the message was made, which may have been
-        changed since: that is sent.
-        """
-        return None if self._messages else self._fields
-
-    def entity_message(self) -> Any:
-        """Return the upb ``google.datastore.v1.Entity`` in the message."""
-        return getattr(self._whole()._pb, self._operation)
-
     def put_entity(self, serialised: bytes) -> None:
         """Put the entity in, which was empty.
 
@@ -309,16 +297,12 @@ def commit_request(request: Any, *, by_bytes: bool = True) -> Any:
     if not kinds <= _MUTATIONS:
         return request
     message = _CommitRequest(**fields)
-    if MutationBytes not in kinds:
-        message.mutations.extend([mutation._pb for mutation in mutations])
-        return wrapped(datastore_pb2.CommitRequest, message)
-    if not by_bytes:
-        for is_pending, run in groupby(mutations, _is_pending):
-            if is_pending:
-                for mutation in run:
-                    append_mutation(message.mutations, mutation._fields)
+    if not by_bytes or MutationBytes not in kinds:
+        for mutation in mutations:
+            if _is_pending(mutation):
+                append_mutation(message.mutations, mutation._fields)
             else:
-                message.mutations.extend([mutation._pb for mutation in run])
+                message.mutations.append(mutation._pb)
         return wrapped(datastore_pb2.CommitRequest, message)
     parts: list[bytes] = []
     for is_pending, run in groupby(mutations, _is_pending):
@@ -332,7 +316,7 @@ def commit_request(request: Any, *, by_bytes: bool = True) -> Any:
 
 
 def _is_pending(mutation: Any) -> bool:
-    return type(mutation) is MutationBytes and mutation.pending() is not None
+    return type(mutation) is MutationBytes and not mutation._messages
 
 
 def append_mutation(mutations: Any, fields: Mapping[str, bytes]) -> None:

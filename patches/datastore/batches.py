@@ -5,65 +5,119 @@ The batch's list of mutations stays the client's own.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterable
 from typing import Any
 
+from google.cloud.datastore import batch as batch_module
+from google.cloud.datastore import helpers
+from google.cloud.datastore import key as key_module
 from google.cloud.datastore.entity import Entity
+from google.cloud.datastore.key import Key
+from google.cloud.datastore.transaction import Transaction
 from google.cloud.datastore_v1.types import datastore as datastore_pb2
 from google.cloud.datastore_v1.types import entity as entity_pb2
 
 from lazyentity.codec.errors import refuse_undecoded
-from lazyentity.encoding import entity_message, sendable_entity
+from lazyentity.codec.keys import DIRECT
+from lazyentity.encoding import sendable_entity
 from lazyentity.patches.api.protoplus import wrapped
-from lazyentity.patches.api.requests import Changeable, MutationBytes
+from lazyentity.patches.api.requests import MutationBytes
+from lazyentity.patches.datastore.keys import key_is_partial
+from lazyentity.patches.datastore.seams import ENCODING, IS_PARTIAL, PUT
+from lazyentity.patches.upstream import UpstreamModules, is_upstream
 
 _Mutation: Any = datastore_pb2.Mutation.pb()
-
-_KINDS = {
-    "delete": entity_pb2.Key,
-    "insert": entity_pb2.Entity,
-    "upsert": entity_pb2.Entity,
-}
-"""The class of the message of each operation."""
 
 _SHOWN = "_lazyentity_shown"
 """The attribute of a batch whose mutations somebody asked for."""
 
+# Attributes of a batch that say that it is not as the client made it, or not any more.
+_OWN = frozenset((_SHOWN, "put"))
 
-class _EntityOfMutation(Changeable):
-    """A proxy of the empty ``google.datastore.v1.Entity`` of a mutation that was just added."""
-
-    __slots__ = ("_message", "_mutation")
-
-    _real = entity_pb2.Entity
-
-    _mutation: Any
-
-    def _make(self) -> Any:
-        return wrapped(self._real, self._mutation.entity_message())
+# They are passed over.
+_upstream = UpstreamModules(batch_module)
+_ADDING = ("_add_partial_key_entity_pb", "_add_complete_key_entity_pb")
+_adding = _upstream.methods(batch_module.Batch, *_ADDING)
+_assign = _upstream.upstream_function(batch_module, "_assign_entity_to_pb")
 
 
-def add_mutation(batch: Any, operation: str) -> Any:
-    """Add a mutation to a batch, as the methods of the batch do.
+def put_entity(batch: Any, entity: Any) -> bool:
+    """Put an entity into a batch, as the method of the batch does, if it can be encoded to bytes.
 
     Args:
         batch: a ``google.cloud.datastore.Batch``.
-        operation: insert, upsert or delete.
+        entity: any object.
 
     Returns:
-        The message of the operation, in proto-plus, or a proxy of it.
+        False, and nothing has changed, if the client has to do it: for entities that it may refuse,
+        keys and batches of subclasses, and where somebody replaced a function on the way.
+
+    Raises:
+        As :func:`~lazyentity.patches.datastore.encoding.entity_to_protobuf`; then the batch has
+        one more mutation, without an operation.
     """
-    if operation == "delete" or _SHOWN in vars(batch):
-        mutation = wrapped(datastore_pb2.Mutation, _Mutation())
-        # As the attribute of the mutation, without proto-plus's getter and its marshal.
-        message = wrapped(_KINDS[operation], getattr(mutation._pb, operation))
-    else:
-        mutation = MutationBytes.of(operation)
-        message = object.__new__(_EntityOfMutation)
-        # Changeable.__setattr__ is in Python.
-        object.__setattr__(message, "_mutation", mutation)
+    return _is_known(batch) and _put(batch, entity, batch.project, batch.database)
+
+
+def put_each(batch: Any, entities: Iterable[Any]) -> None:
+    """Put any objects into what ``Client.batch`` returned, which nobody else has.
+
+    Raises:
+        As :func:`put_entity`, and as the batch's own method.
+    """
+    put = getattr(type(batch), "put", None)
+    is_known = put is PUT.replacement and is_upstream(PUT.original, batch_module)
+    is_known = is_known and _is_known(batch)
+    project, database = (batch.project, batch.database) if is_known else (None, None)
+    for entity in entities:
+        if not (is_known and _put(batch, entity, project, database)):
+            batch.put(entity)
+
+
+def _is_known(batch: Any) -> bool:
+    return (
+        type(batch) in (batch_module.Batch, Transaction)
+        and batch_module._assign_entity_to_pb is _assign
+        and helpers.entity_to_protobuf is ENCODING.replacement
+        and Key.is_partial is IS_PARTIAL.replacement
+        and is_upstream(IS_PARTIAL.original, key_module)
+        and _OWN.isdisjoint(vars(batch))
+        and _adding.are_upstream(batch)
+        and DIRECT
+    )
+
+
+def _put(batch: Any, entity: Any, project: Any, database: Any) -> bool:
+    if batch._status != batch._IN_PROGRESS or not isinstance(entity, Entity):
+        return False
+    key = entity.key
+    if type(key) is not Key or project != key._project or database != key._database:
+        return False
+    is_partial = key_is_partial(key, bool)
+    mutation = MutationBytes.of("insert" if is_partial else "upsert")
     batch._mutations.append(mutation)
-    return message
+    if is_partial:
+        batch._partial_key_entities.append(entity)
+    try:
+        encoded = sendable_entity(entity)
+    except ValueError as error:
+        refuse_undecoded(entity, error)
+        raise
+    if type(encoded) is bytes:
+        mutation.put_entity(encoded)
+    else:
+        getattr(mutation._whole()._pb, mutation._operation).CopyFrom(encoded)
+    return True
+
+
+def add_delete_key(original: Any, batch: Any) -> Any:
+    """Add a deletion to a batch, as the method of the batch does; return its empty message."""
+    if not is_upstream(original, batch_module):
+        return original(batch)
+    mutation = wrapped(datastore_pb2.Mutation, _Mutation())
+    batch._mutations.append(mutation)
+    # As the attribute of the mutation, without proto-plus's getter and its marshal.
+    return wrapped(entity_pb2.Key, mutation._pb.delete)
 
 
 def show_mutations(batch: Any) -> None:
@@ -82,34 +136,3 @@ def show_mutations(batch: Any) -> None:
             # Another thread may have removed one.
             if at < len(mutations) and mutations[at] is mutation:
                 mutations[at] = message
-
-
-def assign_entity_to_pb(message: Any, entity: Any, original: Callable[[Any, Any], Any]) -> None:
-    """Fill the operation of a mutation; leave the mutation without an operation if that raises.
-
-    Args:
-        message: the empty message of the operation, in proto-plus, or a proxy of it.
-        entity: a lazy or a stock entity.
-        original: the client's own ``_assign_entity_to_pb``, for any other objects.
-
-    Raises:
-        As :func:`~lazyentity.patches.datastore.encoding.entity_to_protobuf`.
-    """
-    if not isinstance(entity, Entity) or type(message) not in _FILLED:
-        original(message, entity)
-        return
-    try:
-        if type(message) is entity_pb2.Entity:
-            message._pb.CopyFrom(entity_message(entity))
-            return
-        encoded = sendable_entity(entity)
-        if type(encoded) is bytes:
-            message._mutation.put_entity(encoded)
-        else:
-            message._mutation.entity_message().CopyFrom(encoded)
-    except ValueError as error:
-        refuse_undecoded(entity, error)
-        raise
-
-
-_FILLED = frozenset((_EntityOfMutation, entity_pb2.Entity))

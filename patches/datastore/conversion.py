@@ -13,6 +13,7 @@ from google.cloud.datastore import batch as batch_module
 from google.cloud.datastore import client as client_module
 from google.cloud.datastore import helpers
 from google.cloud.datastore import key as key_module
+from google.cloud.datastore.entity import Entity
 from google.cloud.datastore.query import Iterator
 
 from lazyentity._unboxed import register
@@ -21,8 +22,8 @@ from lazyentity.patches import announcement
 from lazyentity.patches.api.entities import HANDLES
 from lazyentity.patches.datastore.apis import lazy_api
 from lazyentity.patches.datastore.batches import (
-    add_mutation,
-    assign_entity_to_pb,
+    put_each,
+    put_entity,
     show_mutations,
 )
 from lazyentity.patches.datastore.encoding import entity_to_protobuf
@@ -30,7 +31,7 @@ from lazyentity.patches.datastore.keys import key_is_partial, key_to_protobuf
 from lazyentity.patches.datastore.lookups import look_up
 from lazyentity.patches.datastore.queries import next_page
 from lazyentity.patches.datastore.reading import read_message
-from lazyentity.patches.datastore.seams import CLIENT, CONVERSION, ENCODING, converts_parts_upstream
+from lazyentity.patches.datastore.seams import CLIENT, CONVERSION, converts_parts_upstream
 from lazyentity.patches.datastore.unboxed import unboxed_of_query
 from lazyentity.patches.upstream import is_upstream
 from lazyentity.readers import LAZY, STOCK
@@ -117,39 +118,35 @@ def replace_entity_to_protobuf(original: _Function, is_active: _IsActive) -> _Fu
     return replacement
 
 
-def replace_assign_entity_to_pb(original: _Function, is_active: _IsActive) -> _Function:
-    """Replace the function that puts an entity into a mutation."""
+def replace_put_multi(original: _Function, is_active: _IsActive) -> _Function:
+    """Replace the method that writes entities, also that of one ``put``."""
+    is_clients = is_upstream(original, client_module)
+
+    @functools.wraps(original)
+    def put_multi(self: Any, entities: Any, retry: Any = None, timeout: Any = None) -> None:
+        is_known = is_clients and is_active() and not isinstance(entities, Entity)
+        if not is_known or self.current_batch is not None:
+            original(self, entities, retry=retry, timeout=timeout)
+        elif entities:
+            # As the original, but for put_each().
+            batch = self.batch()
+            batch.begin()
+            put_each(batch, entities)
+            batch.commit(retry=retry, timeout=timeout)
+
+    return put_multi
+
+
+def replace_put(original: _Function, is_active: _IsActive) -> _Function:
+    """Replace the method that puts an entity into a batch."""
     is_clients = is_upstream(original, batch_module)
 
     @functools.wraps(original)
-    def _assign_entity_to_pb(entity_pb: Any, entity: Any) -> None:
-        # The original calls entity_to_protobuf(), which somebody may have replaced after us.
-        if is_clients and is_active() and helpers.entity_to_protobuf is ENCODING.replacement:
-            assign_entity_to_pb(entity_pb, entity, original)
-        else:
-            original(entity_pb, entity)
+    def put(batch: Any, entity: Any) -> None:
+        if not (is_clients and is_active() and put_entity(batch, entity)):
+            original(batch, entity)
 
-    return _assign_entity_to_pb
-
-
-def _adding(operation: str) -> Callable[[_Function, _IsActive], _Function]:
-    def replace(original: _Function, is_active: _IsActive) -> _Function:
-        is_clients = is_upstream(original, batch_module)
-
-        @functools.wraps(original)
-        def add(batch: Any) -> Any:
-            if is_clients and is_active():
-                return add_mutation(batch, operation)
-            return original(batch)
-
-        return add
-
-    return replace
-
-
-replace_adding_insert = _adding("insert")
-replace_adding_upsert = _adding("upsert")
-replace_adding_delete = _adding("delete")
+    return put
 
 
 def replace_mutations(original: property, is_active: _IsActive) -> property:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from lazyentity.patches.registry import Seam, replacing
+from lazyentity.patches.registry import Seam, calling, replacing
 from lazyentity.patches.spec import ClientSpec
 from lazyentity.patches.upstream import AttributePath, are_upstream
 
@@ -38,7 +38,9 @@ ENCODING = Seam(
     replacing(_CALLS, "replace_entity_to_protobuf"),
     defers_to_foreign=True,
 )
+IS_PARTIAL = Seam(_KEY, "Key.is_partial", replacing(_CALLS, "replace_is_partial"))
 KEY_ENCODING = Seam(_KEY, "Key.to_protobuf", replacing(_CALLS, "replace_key_to_protobuf"))
+PUT = Seam(_BATCH, "Batch.put", replacing(_CALLS, "replace_put"))
 NEXT_PAGE = Seam(_QUERY, "Iterator._next_page", replacing(_CALLS, "replace_next_page"))
 
 _PARTS = (
@@ -73,24 +75,23 @@ CLIENT: Final = ClientSpec(
         CONVERSION,
         NEXT_PAGE,
         ENCODING,
-        Seam(_BATCH, "_assign_entity_to_pb", replacing(_CALLS, "replace_assign_entity_to_pb")),
-        Seam(
-            _BATCH,
-            "Batch._add_partial_key_entity_pb",
-            replacing(_CALLS, "replace_adding_insert"),
-        ),
-        Seam(
-            _BATCH,
-            "Batch._add_complete_key_entity_pb",
-            replacing(_CALLS, "replace_adding_upsert"),
-        ),
-        Seam(_BATCH, "Batch._add_delete_key_pb", replacing(_CALLS, "replace_adding_delete")),
+        Seam(_CLIENT, "Client.put_multi", replacing(_CALLS, "replace_put_multi")),
+        PUT,
+        Seam(_BATCH, "Batch._add_delete_key_pb", calling("datastore.batches", "add_delete_key")),
         Seam(_BATCH, "Batch.mutations", replacing(_CALLS, "replace_mutations")),
         KEY_ENCODING,
-        Seam(_KEY, "Key.is_partial", replacing(_CALLS, "replace_is_partial")),
+        IS_PARTIAL,
     ],
     uses={
-        _BATCH: ("Batch._mutations",),
+        _BATCH: (
+            "Batch._IN_PROGRESS",
+            "Batch._add_complete_key_entity_pb",
+            "Batch._add_partial_key_entity_pb",
+            "Batch._mutations",
+            "Batch._partial_key_entities",
+            "Batch._status",
+            "_assign_entity_to_pb",
+        ),
         _CLIENT: (
             "Client._base_url",
             "Client._client_info",
@@ -106,7 +107,7 @@ CLIENT: Final = ClientSpec(
             "_set_protobuf_value",
         ),
         "google.cloud.datastore._http": ("_make_request_pb", "_rpc"),
-        _KEY: ("Key._path",),
+        _KEY: ("Key._database", "Key._path", "Key._project"),
         _QUERY: (
             "Iterator._build_protobuf",
             "Iterator._end_cursor",

@@ -236,7 +236,7 @@ class TestMutation:
         mutation.put_entity(_filled(1))
         mutation.base_version = 5
         assert mutation.base_version == 5
-        assert mutation.pending() is None
+        assert mutation._messages
         del mutation.upsert
         assert "upsert" not in mutation
 
