@@ -291,13 +291,15 @@ cdef class EntityIterator:
         return self
 
     def __next__(self):
-        return self._entities._entity(self._take())
+        cdef ResponseEntities entities = self._entities  # a collection can use up the iterator meanwhile
+        return entities._entity(self._take())
 
     def __length_hint__(self):
         return self._entities._count - self._index
 
     def __reduce__(self):
-        return iter, ([self._entities._entity(index) for index in range(self._index, self._entities._count)],)
+        cdef ResponseEntities entities = self._entities
+        return iter, ([entities._entity(index) for index in range(self._index, entities._count)],)
 
     def read_next(self, EntityReader reader not None, /):
         """As :meth:`lazyentity._backend.entities.EntityIterator.read_next`."""
@@ -308,6 +310,8 @@ cdef class EntityIterator:
     cdef Py_ssize_t _take(self) except -1:
         # Nothing is allocated in between: no two threads get one entity.
         if self._index >= self._entities._count:
+            # As iterators of lists do: a page that was read does not keep the response.
+            self._index, self._entities = 0, ResponseEntities(b"", None, ResultBytes)
             raise StopIteration
         self._index += 1
         return self._index - 1
@@ -317,8 +321,7 @@ cdef int _take(
     Bytes at, Bytes end, int first_tag, ResponseEntities first, int second_tag, ResponseEntities second, list rest
 ) except -1:
     # Sorts the fields of a message into results in one field, results in another, and the rest.
-    cdef Bytes start
-    cdef Bytes span_end
+    cdef Bytes start, span_end
     cdef ResponseEntities entities
     while at < end:
         start = at
@@ -350,8 +353,7 @@ cdef tuple _query(bytes response, ReadRpc rpc, result_type):
     # None, if the response is not in the canonical encoding.
     cdef Bytes at = <Bytes>PyBytes_AS_STRING(response)
     cdef Bytes end = at + PyBytes_GET_SIZE(response)
-    cdef Bytes start
-    cdef Bytes batch_end
+    cdef Bytes start, batch_end
     cdef ResponseEntities entities = ResponseEntities(response, rpc, result_type)
     cdef list rest = []
     cdef list batch = None

@@ -302,6 +302,22 @@ def test_spans_go_when_the_results_are_made() -> None:
     assert grown < sys.getsizeof(results) + sum(map(sys.getsizeof, results))
 
 
+def test_an_iterator_at_its_end_keeps_no_response() -> None:
+    """The client keeps the page, and with it the iterator, until it has the next one."""
+    raw = RESPONSES[0] * 2
+    for module, reader in ((native_results, LAZY), (responses, PURE_READER)):
+        before = sys.getrefcount(raw)
+        for read in (next, lambda iterator, reader=reader: iterator.read_next(reader)):
+            iterator = iter(module.split_lookup(raw, module.ReadRpc(), module.ResultBytes)[1])
+            for _ in range(operator.length_hint(iterator)):
+                read(iterator)
+            with pytest.raises(StopIteration):
+                read(iterator)
+            assert sys.getrefcount(raw) == before
+            assert operator.length_hint(iterator) == 0
+            assert list(copy.copy(iterator)) == list(iterator) == []
+
+
 @pytest.mark.parametrize("wrong", [None, b"", responses.ResponseEntities(())])
 def test_iterators_of_other_types(wrong: Any) -> None:
     with pytest.raises(TypeError):
