@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import itertools
+import operator
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
@@ -71,12 +72,16 @@ def look_up(
         if type(response) is LookupResponse:
             entities.append(map(iter(response._found).read_next, readers))
         else:
-            found = [result.entity._pb for result in response.found]
-            entities.append(map(read_message, found, readers))
+            found = [result.entity for result in response.found]
+            entities.append(map(read_message, map(_message_of, found), readers))
         if not response.deferred:
             break
-        serialised = [key._pb.SerializeToString() for key in response.deferred]
+        # upb's keys, if an interceptor answers with a message of upb.
+        serialised = [getattr(key, "_pb", key).SerializeToString() for key in response.deferred]
     return list(itertools.chain.from_iterable(entities))
+
+
+_message_of = operator.attrgetter("_pb")
 
 
 def _is_known() -> bool:

@@ -66,6 +66,30 @@ class _Refilling(grpc.UnaryUnaryClientInterceptor):
         return _Answered(answer)
 
 
+class _AnsweringOfUpb(grpc.UnaryUnaryClientInterceptor):
+    """Answers once with a message of upb that defers all keys, then with one that has them.
+
+    Attributes:
+        calls: how often it was called.
+    """
+
+    def __init__(self) -> None:
+        self.calls = 0
+
+    def intercept_unary_unary(self, continuation: Any, details: Any, request: Any) -> Any:
+        """Answer a look-up."""
+        self.calls += 1
+        if self.calls > 2:
+            return continuation(details, request)
+        response = continuation(details, request).result()
+        message = datastore_pb2.LookupResponse.pb().FromString(type(response).serialize(response))
+        keys = [result.entity.key for result in message.found]
+        if self.calls == 1:
+            message.ClearField("found")
+        message.deferred.extend(keys)
+        return _Answered(message)
+
+
 _REFILLED: dict[str, list[Any]] = {
     "the client's": [datastore_pb2.LookupResponse],
     "lazy": [LookupResponse],
@@ -83,6 +107,20 @@ def test_a_response_that_is_filled_again(running: Served, kinds: list[Any]) -> N
         found = lazyentity.wrap(client).get_multi(keys)
         assert [entity.key for entity in found] == keys
         assert found == [stock[key] for key in keys]
+
+
+def test_answers_of_upb(running: Served) -> None:
+    """Deferred keys are sent again; entities are refused after all rounds, as by the client."""
+    with connected(running) as client:
+        keys = [client.key("Parent", 1, KIND, number) for number in (3, 1, 2)]
+        counts = []
+        for reading in (client, lazyentity.wrap(client)):
+            interceptor = _AnsweringOfUpb()
+            intercept(running, client, interceptor)
+            with pytest.raises(AttributeError, match="_pb"):
+                reading.get_multi(keys)
+            counts.append(interceptor.calls)
+        assert counts == [3, 3]
 
 
 WAYS: dict[str, Activate] = {
