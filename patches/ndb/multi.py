@@ -10,7 +10,7 @@ from typing import Any
 
 from google.cloud import ndb
 from google.cloud.datastore.key import Key
-from google.cloud.ndb import _batch, _datastore_api, _eventloop, model
+from google.cloud.ndb import _batch, _datastore_api, _eventloop, _options, model
 from google.cloud.ndb import key as key_module
 from google.cloud.ndb._eventloop import EventLoop
 from google.cloud.ndb.context import _state
@@ -21,15 +21,18 @@ from lazyentity.codec.keys import encodes_as_known
 from lazyentity.patches.ndb.lookups import Get, LookedUp, end_as_tasklet, is_as_made
 from lazyentity.patches.ndb.models import ModelMaker
 from lazyentity.patches.ndb.reads import asks_own_policies, has_constant_policies
-from lazyentity.patches.ndb.seams import GET_ASYNC, LOOKUP
+from lazyentity.patches.ndb.seams import GET_ASYNC, IDLE_CALLBACK, LOOKUP, LOOKUP_CALLBACK
 from lazyentity.patches.ndb.upstream import methods_of, upstream_function
 from lazyentity.patches.upstream import is_upstream
 
+# Its decorator is in that module.
+_get_multi = model.get_multi if is_upstream(model.get_multi, _options) else None
 _pre_get_hook = upstream_function(model.Model, "_pre_get_hook")
 _post_get_hook = upstream_function(model.Model, "_post_get_hook")
 _NOT_FOUND = _datastore_api._NOT_FOUND
 _LookupBatch = _datastore_api._LookupBatch
 _Key = key_module.Key
+_ABSENT: Any = object()
 _new = object.__new__
 
 
@@ -37,11 +40,11 @@ def get_multi(original: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """Return the models of keys, without a call, a future and an event of the loop for each.
 
     Args:
-        original: ndb's own ``get_multi``, or that of somebody else.
+        original: ndb's own ``get_multi``, or that of somebody else, which gets the keys.
         args: its arguments.
         kwargs: its keyword arguments.
     """
-    if len(args) != 1 or type(args[0]) not in (list, tuple):
+    if original is not _get_multi or len(args) != 1 or type(args[0]) not in (list, tuple):
         return original(*args, **kwargs)
     # It makes the options of the arguments.
     return original([_Keys(args[0])], **kwargs)[0]
@@ -54,10 +57,11 @@ class _Keys:
         self._keys = keys
         self._futures: list[Any] | None = None
 
-    def get_async(self, _options: Any) -> _Keys:
-        self._futures = _quiet_gets(self._keys, _options)
+    def get_async(self, **kwargs: Any) -> _Keys:
+        if kwargs.keys() == {"_options"}:
+            self._futures = _quiet_gets(self._keys, kwargs["_options"])
         if self._futures is None:
-            self._futures = [key.get_async(_options=_options) for key in self._keys]
+            self._futures = [key.get_async(**kwargs) for key in self._keys]
         return self
 
     def result(self) -> list[Any]:
@@ -75,7 +79,8 @@ def _quiet_gets(keys: Any, options: Any) -> list[Any] | None:
     use_cache: dict[Any, Any] = {}
     asked = []
     for key in keys:
-        ds_key = key._key if type(key) is _Key else None
+        is_quiet = type(key) is _Key and "get_async" not in vars(key)
+        ds_key = key._key if is_quiet else None
         if type(ds_key) is not Key:
             return None
         kind = ds_key._path[-1]["kind"]
@@ -86,20 +91,25 @@ def _quiet_gets(keys: Any, options: Any) -> list[Any] | None:
         serialised = key_bytes(ds_key)
         if serialised is None:
             return None
-        asked.append((key, ds_key, serialised, use_cache[kind]))
+        cached = _ABSENT
+        if use_cache[kind]:
+            try:
+                cached = context.cache.get_and_validate(key)
+            except KeyError:
+                pass
+            except Exception:  # noqa: BLE001  # the get of this key alone raises it
+                return None
+        asked.append((key, ds_key, serialised, use_cache[kind], cached))
     futures = []
     batch: Any = None
-    for key, ds_key, serialised, is_cached in asked:
+    for key, ds_key, serialised, is_cached, cached in asked:
         future = _new(_QuietGet)
         futures.append(future)
-        if is_cached:
-            try:
-                future._result = context.cache.get_and_validate(key)
-            except KeyError:
-                future._use_cache = True
-            else:
-                future._done = future.is_made = True
-                continue
+        if cached is not _ABSENT:
+            future._result = cached
+            future._done = future.is_made = True
+            continue
+        future._use_cache = is_cached
         if batch is None or batch.full():
             batch = _batch.get_batch(_LookupBatch, options)
             if batch.todo:
@@ -134,6 +144,10 @@ def _are_passed_by(context: Any) -> bool:
         and _Key.get_async is GET_ASYNC.replacement
         and _datastore_api.lookup is LOOKUP.replacement
         and _datastore_api._LookupBatch is _LookupBatch
+        and _LookupBatch.idle_callback is IDLE_CALLBACK.replacement
+        and _LookupBatch.lookup_callback is LOOKUP_CALLBACK.replacement
+        and is_upstream(IDLE_CALLBACK.original, _datastore_api)
+        and is_upstream(LOOKUP_CALLBACK.original, _datastore_api)
         and ndb._datastore_api is _datastore_api
         and ModelMaker.is_usable()
     )

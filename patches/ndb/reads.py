@@ -41,25 +41,36 @@ _Method = Callable[[Any], Any]
 _FULL = query_pb2.EntityResult.ResultType.FULL
 
 
-def _policies() -> frozenset[Any]:
+def _codes_of_flags() -> frozenset[Any]:
     probe: Any = SimpleNamespace()
     context_module.Context.set_cache_policy(probe, False)
-    return frozenset((probe.cache_policy.__code__, context_module._default_cache_policy.__code__))
+    context_module.Context.set_datastore_policy(probe, False)
+    return frozenset((probe.cache_policy.__code__, probe.datastore_policy.__code__))
 
 
-_POLICIES: Final = _policies()
+_CODES_OF_FLAGS: Final = _codes_of_flags()
+_cache_policy = upstream_function(context_module, "_default_cache_policy")
+_datastore_policy = upstream_function(context_module, "_default_datastore_policy")
 _use_cache = upstream_function(context_module.Context, "_use_cache")
 _use_datastore = upstream_function(context_module.Context, "_use_datastore")
 
 
 def asks_own_policies(context: Any) -> bool:
     """Whether a context asks ndb's own policies, or the attributes of a class, alone."""
-    kind, policies = type(context), (context.cache_policy, context.datastore_policy)
+    kind = type(context)
     return (
         kind is context_module.Context
         and kind._use_cache is _use_cache
         and kind._use_datastore is _use_datastore
-        and all(type(each) is FunctionType and each.__code__ in _POLICIES for each in policies)
+        and _is_known(context.cache_policy, _cache_policy)
+        and _is_known(context.datastore_policy, _datastore_policy)
+    )
+
+
+def _is_known(policy: Any, default: Any) -> bool:
+    # Each policy of ndb that asks a class has the same code, whatever attribute it asks for.
+    return policy is default or (
+        type(policy) is FunctionType and policy.__code__ in _CODES_OF_FLAGS
     )
 
 

@@ -45,6 +45,12 @@ GET_ASYNC: Final = Seam(f"{_PACKAGE}.key", "Key.get_async", calling("ndb.lookups
 HAS_NEXT_ASYNC: Final = Seam(
     _QUERY, "_QueryIteratorImpl.has_next_async", calling("ndb.reads", "has_next_async")
 )
+IDLE_CALLBACK: Final = Seam(
+    _API, "_LookupBatch.idle_callback", calling("ndb.lookups", "idle_callback")
+)
+LOOKUP_CALLBACK: Final = Seam(
+    _API, "_LookupBatch.lookup_callback", calling("ndb.lookups", "lookup_callback")
+)
 RESULT_ENTITY: Final = Seam(
     _QUERY, "_Result.entity", replacing("ndb.reads", "replace_result_entity")
 )
@@ -63,8 +69,8 @@ CLIENT: Final = ClientSpec(
         Seam(_API, "stub", calling("ndb.reads", "stub")),
         Seam(_API, "entity_pb2", replacing("ndb.reads", "replace_entity_types")),
         LOOKUP,
-        Seam(_API, "_LookupBatch.idle_callback", calling("ndb.lookups", "idle_callback")),
-        Seam(_API, "_LookupBatch.lookup_callback", calling("ndb.lookups", "lookup_callback")),
+        IDLE_CALLBACK,
+        LOOKUP_CALLBACK,
         GET_ASYNC,
         Seam(_PACKAGE, "get_multi", calling("ndb.multi", "get_multi")),
         MESSAGE_CONVERSION,
@@ -84,6 +90,7 @@ CLIENT: Final = ClientSpec(
             "_Context._use_cache",
             "_Context._use_datastore",
             "_default_cache_policy",
+            "_default_datastore_policy",
         ),
         _QUERY: (
             "_KEY_NOT_IN_CACHE",

@@ -109,6 +109,32 @@ SCENARIOS.add("cache", lambda: _asked("cache_policy", lambda key: key.id() != 2)
 SCENARIOS.add("datastore", lambda: _asked("datastore_policy", lambda key: key.id != 2), lazy=None)
 
 
+@SCENARIOS(lazy=None)
+def policies_of_other_attributes() -> Any:
+    """Each of ndb's default policies asks the class for another attribute."""
+    get_context().set_cache_policy(get_context().get_global_cache_policy())
+    Item._use_global_cache = staticmethod(lambda key: key.id() != 2)
+    try:
+        return ndb.get_multi(item_keys(1, 2, 3)), Item.query().fetch(), _cached()
+    finally:
+        del Item._use_global_cache
+
+
+@SCENARIOS(lazy=None)
+def objects_in_the_cache_that_are_no_models() -> Any:
+    """The rest is asked for, before the error is raised."""
+    get_context().cache[item_keys(2)[0]] = "no model"
+    failed = attempt(lambda: ndb.get_multi(item_keys(1, 2, 3)))
+    return failed, _cached(), ndb.get_multi(item_keys(1, 3))
+
+
+@SCENARIOS(lazy=None)
+def a_key_with_a_get_of_its_own() -> Any:
+    (key,) = item_keys(1)
+    with mock.patch.object(key, "get_async", wraps=key.get_async) as get_async:
+        return ndb.get_multi([key, *item_keys(2)]), get_async.call_count
+
+
 class Choosy(ndb.Model):
     """Has policies of its own."""
 
@@ -269,7 +295,7 @@ REPLACED = {
             context_module.Context: "_use_cache _use_datastore",
             ndb.Key: "get_async kind",
             _datastore_api: "lookup",
-            _datastore_api._LookupBatch: "add full __init__",
+            _datastore_api._LookupBatch: "add full idle_callback lookup_callback __init__",
         }.items()
         for name in names.split()
     },
@@ -311,6 +337,21 @@ def test_replaced_functions(
         assert found == expected
     assert len(gets) == 8 or name == "get_async"
     assert replacement or count
+
+
+def test_a_replacement_of_before_the_patch(loopback_sides: Sides) -> None:
+    """It gets the keys, and its results are returned."""
+    original = ndb.get_multi
+
+    def first_two(keys: Any, **options: Any) -> Any:
+        return [key.id() for key in keys], original(list(keys)[:2], **options)
+
+    for replacement in (first_two, mock.Mock(return_value=["a", "b"]), mock.Mock(return_value=[])):
+        with mock.patch.object(ndb, "get_multi", replacement):
+            with loopback_sides.context():
+                expected = attempt(lambda: ndb.get_multi(item_keys(1, 2, 3)))
+            with loopback_sides.lazy_context():
+                assert attempt(lambda: ndb.get_multi(item_keys(1, 2, 3))) == expected
 
 
 def test_nothing_is_called_for_a_key(loopback_sides: Sides) -> None:
