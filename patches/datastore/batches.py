@@ -11,6 +11,7 @@ from typing import Any
 from google.cloud.datastore import batch as batch_module
 from google.cloud.datastore import helpers
 from google.cloud.datastore import key as key_module
+from google.cloud.datastore import transaction as transaction_module
 from google.cloud.datastore.entity import Entity
 from google.cloud.datastore.key import Key
 from google.cloud.datastore.transaction import Transaction
@@ -32,13 +33,23 @@ _SHOWN = "_lazyentity_shown"
 """The attribute of a batch whose mutations somebody asked for."""
 
 # Attributes of a batch that say that it is not as the client made it, or not any more.
-_OWN = frozenset((_SHOWN, "put"))
+_OWN = frozenset((_SHOWN, "_allow_mutations", "put"))
 
 # They are passed over.
-_upstream = UpstreamModules(batch_module)
+_upstream = UpstreamModules(batch_module, transaction_module)
 _ADDING = ("_add_partial_key_entity_pb", "_add_complete_key_entity_pb")
 _adding = _upstream.methods(batch_module.Batch, *_ADDING)
 _assign = _upstream.upstream_function(batch_module, "_assign_entity_to_pb")
+# Version 2.20 came with the method.
+_allowing: dict[type, Any] = {
+    kind: _upstream.upstream_function(kind, "_allow_mutations")
+    if hasattr(kind, "_allow_mutations")
+    else None
+    for kind in (batch_module.Batch, Transaction)
+}
+
+# No code of the caller runs between the items of these.
+_STILL = (list, tuple)
 
 
 def put_entity(batch: Any, entity: Any) -> bool:
@@ -67,7 +78,7 @@ def put_each(batch: Any, entities: Iterable[Any]) -> None:
     """
     put = getattr(type(batch), "put", None)
     is_known = put is PUT.replacement and is_upstream(PUT.original, batch_module)
-    is_known = is_known and _is_known(batch)
+    is_known = is_known and type(entities) in _STILL and _is_known(batch)
     project, database = (batch.project, batch.database) if is_known else (None, None)
     for entity in entities:
         if not (is_known and _put(batch, entity, project, database)):
@@ -75,8 +86,10 @@ def put_each(batch: Any, entities: Iterable[Any]) -> None:
 
 
 def _is_known(batch: Any) -> bool:
+    kind = type(batch)
     return (
-        type(batch) in (batch_module.Batch, Transaction)
+        kind in _allowing
+        and getattr(kind, "_allow_mutations", None) is _allowing[kind]
         and batch_module._assign_entity_to_pb is _assign
         and helpers.entity_to_protobuf is ENCODING.replacement
         and Key.is_partial is IS_PARTIAL.replacement

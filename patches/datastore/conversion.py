@@ -120,15 +120,21 @@ def replace_entity_to_protobuf(original: _Function, is_active: _IsActive) -> _Fu
 
 def replace_put_multi(original: _Function, is_active: _IsActive) -> _Function:
     """Replace the method that writes entities, also that of one ``put``."""
-    is_clients = is_upstream(original, client_module)
+    if not is_upstream(original, client_module):
+        # Somebody else's function stays in charge, with the parameters that it has.
+        return original
 
     @functools.wraps(original)
     def put_multi(self: Any, entities: Any, retry: Any = None, timeout: Any = None) -> None:
-        is_known = is_clients and is_active() and not isinstance(entities, Entity)
-        if not is_known or self.current_batch is not None:
+        if not is_active() or isinstance(entities, Entity):
             original(self, entities, retry=retry, timeout=timeout)
         elif entities:
             # As the original, but for put_each().
+            batch = self.current_batch
+            if batch is not None:
+                for entity in entities:
+                    batch.put(entity)
+                return
             batch = self.batch()
             batch.begin()
             put_each(batch, entities)
@@ -139,12 +145,14 @@ def replace_put_multi(original: _Function, is_active: _IsActive) -> _Function:
 
 def replace_put(original: _Function, is_active: _IsActive) -> _Function:
     """Replace the method that puts an entity into a batch."""
-    is_clients = is_upstream(original, batch_module)
+    if not is_upstream(original, batch_module):
+        # As above.
+        return original
 
     @functools.wraps(original)
-    def put(batch: Any, entity: Any) -> None:
-        if not (is_clients and is_active() and put_entity(batch, entity)):
-            original(batch, entity)
+    def put(self: Any, entity: Any) -> None:
+        if not (is_active() and put_entity(self, entity)):
+            original(self, entity)
 
     return put
 

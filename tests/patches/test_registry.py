@@ -23,13 +23,19 @@ from tests.patches.seams import ORIGINALS, standing
 OF_WRITES: list[tuple[Any, str]] = [
     (datastore.Key, "to_protobuf"),
     (datastore.Key, "is_partial"),
-    (batch_module, "_assign_entity_to_pb"),
-    (batch_module.Batch, "_add_partial_key_entity_pb"),
-    (batch_module.Batch, "_add_complete_key_entity_pb"),
+    (client_module.Client, "put_multi"),
+    (batch_module.Batch, "put"),
     (batch_module.Batch, "_add_delete_key_pb"),
     (batch_module.Batch, "mutations"),
 ]
-"""Replaced attributes of keys and batches."""
+"""Replaced attributes of writes, keys and batches."""
+
+PASSED_OVER: list[tuple[Any, str]] = [
+    (batch_module, "_assign_entity_to_pb"),
+    (batch_module.Batch, "_add_partial_key_entity_pb"),
+    (batch_module.Batch, "_add_complete_key_entity_pb"),
+]
+"""What the replacements do not call where it is the client's own."""
 
 SEAMS: list[tuple[Any, str]] = [
     *OF_WRITES,
@@ -152,7 +158,7 @@ def test_what_was_put_around_keys_and_batches_before_is_called(
 ) -> None:
     """As often as by a stock client, and with the same arguments."""
     calls: list[str] = []
-    for holder, name in OF_WRITES:
+    for holder, name in [*OF_WRITES, *PASSED_OVER]:
         monkeypatch.setattr(holder, name, _spy(vars(holder)[name], calls, name))
 
     def write_and_read() -> list[str]:
@@ -165,7 +171,7 @@ def test_what_was_put_around_keys_and_batches_before_is_called(
         return calls.copy()
 
     by_stock = write_and_read()
-    assert len(set(by_stock)) == 6
+    assert len(set(by_stock)) == 8
     lazyentity.patch()
     patched = write_and_read()
     lazyentity.unpatch()
