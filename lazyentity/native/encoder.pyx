@@ -49,8 +49,7 @@ from lazyentity.native.walks cimport DEEP, ODD, QUIET, Survey, next_property, su
 from lazyentity.native.wellformed cimport is_entity
 from lazyentity.native.wire cimport Bytes, MAX_DEPTH, OUTERMOST, TO_ENTITY, TO_ITEM, TO_VALUE
 
-include "keys.pyx"
-include "commits.pyx"
+include "requests.pyx"
 
 import datetime
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from lazyentity.pure.columns import append_columns, fixed_width
-from lazyentity.pure.commits import mutation_parts
 from lazyentity.pure.documentencoder import DocumentWriter
 from lazyentity.pure.documentreader import DocumentReader
 from lazyentity.pure.documents import DocumentBytes
@@ -11,9 +10,9 @@ from lazyentity.pure.eager import stock_from_raw
 from lazyentity.pure.encoder import is_well_formed, serialise_entity, write_entity
 from lazyentity.pure.entityproto import PropertyIndex
 from lazyentity.pure.jsontypes import is_json
-from lazyentity.pure.keys import complete_key_bytes, key_bytes, key_message
 from lazyentity.pure.mapping import LazyMapping
 from lazyentity.pure.profiling import count_entity
+from lazyentity.pure.requests import complete_key_bytes, key_bytes, key_message, mutation_parts
 from lazyentity.pure.responses import (
     EntityBytes,
     EntityIterator,

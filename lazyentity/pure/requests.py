@@ -1,12 +1,13 @@
-"""Keys written into messages. A request has a key for each entity that it asks for."""
+"""Requests: keys, and the mutations around entities and keys in bytes."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from google.cloud.datastore.key import Key
 
-from lazyentity.codec import messages
+from lazyentity.codec import messages, shadow
 
 
 def key_bytes(key: Key) -> bytes | None:
@@ -45,3 +46,8 @@ def key_message(key: Key) -> Any:
     except (TypeError, ValueError):
         return None
     return message
+
+
+def mutation_parts(mutations: Iterable[Mapping[str, bytes]]) -> list[bytes]:
+    """As :meth:`lazyentity._backend.abc.Backend.mutation_parts`."""
+    return [shadow.CommitMutations(mutations=mutations).SerializeToString()]

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 import lazyentity
 from lazyentity.codec import messages
-from lazyentity.pure import commits
 from lazyentity.pure import encoder as pure
+from lazyentity.pure import requests
 
 pytestmark = pytest.mark.any_backend
 
@@ -107,7 +107,7 @@ def test_malformed(raw: bytes) -> None:
 def test_parts(mutations: list[dict[str, bytes]]) -> None:
     """Both backends write the same."""
     parts = native.mutation_parts(iter(mutations))
-    assert b"".join(parts) == b"".join(commits.mutation_parts(mutations))
+    assert b"".join(parts) == b"".join(requests.mutation_parts(mutations))
 
 
 @pytest.mark.parametrize("fields", [{"update": b""}, {"upsert": "text"}, {"upsert": None}])
