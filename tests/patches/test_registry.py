@@ -35,7 +35,7 @@ PASSED_OVER: list[tuple[Any, str]] = [
     (batch_module.Batch, "_add_partial_key_entity_pb"),
     (batch_module.Batch, "_add_complete_key_entity_pb"),
 ]
-"""What the replacements do not call where it is the client's own."""
+"""The client's own functions that the replacements do not call."""
 
 SEAMS: list[tuple[Any, str]] = [
     *OF_WRITES,

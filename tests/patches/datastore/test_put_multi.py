@@ -239,7 +239,7 @@ def _changing(name: str) -> Callable[[Client], Any]:
 def test_an_iterator_that_changes_the_client(
     client: Client, service: RecordingService, name: str
 ) -> None:
-    """What may be passed over is asked for each entity."""
+    """The patched client asks for each entity which functions it may pass over."""
     stock = _outcome(client, service, _changing(name), _put_multi)
     lazyentity.patch("datastore")
     assert _outcome(client, service, _changing(name), _put_multi) == stock
