@@ -20,16 +20,12 @@ from tests.support.subprocesses import clean_environment, last_line, options
 
 
 class _Server:
-    """A running fork server.
+    """A running fork server."""
 
-    Args:
-        warnings: the filter for warnings of the processes.
-    """
-
-    def __init__(self, warnings: str) -> None:
+    def __init__(self) -> None:
         self._asking = threading.Lock()
         self._process = subprocess.Popen(
-            [sys.executable, *options(warnings), "-m", "tests.support.fork_server"],
+            [sys.executable, *options("default"), "-m", "tests.support.fork_server"],
             **clean_environment(),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -38,7 +34,7 @@ class _Server:
         atexit.register(self._stop)
 
     def run(
-        self, arguments: tuple[str, ...], environment: dict[str, str]
+        self, arguments: tuple[str, ...], warnings: str, environment: dict[str, str]
     ) -> subprocess.CompletedProcess[str]:
         with tempfile.TemporaryDirectory() as folder:
             output, errors = Path(folder, "output"), Path(folder, "errors")
@@ -46,6 +42,7 @@ class _Server:
             errors.touch()
             request = {
                 "arguments": arguments,
+                "warnings": warnings,
                 "environment": clean_environment(**environment)["env"],
                 "output": str(output),
                 "errors": str(errors),
@@ -68,15 +65,15 @@ class _Server:
 
 
 @functools.cache
-def _server(warnings: str) -> _Server:
-    return _Server(warnings)
+def _server() -> _Server:
+    return _Server()
 
 
 def run(
     *arguments: str, warnings: str = "default", **environment: str
 ) -> subprocess.CompletedProcess[str]:
     """As that of :mod:`tests.support.subprocesses`; the first argument is ``-c`` or ``-m``."""
-    return _server(warnings).run(arguments, environment)
+    return _server().run(arguments, warnings, environment)
 
 
 def answer(*arguments: str, warnings: str = "default", **environment: str) -> Any:
