@@ -139,24 +139,8 @@ class ModelMapping:
         constructs_plainly: whether all that the constructor does is to make ``_values``, unless
             the class has an ``__init__`` of its own.
         takes_keys_of_its_kind: whether every key of the class's kind will do.
-        known_count, subclass, subclass_version, version: the state of the classes, as in
-            ``_Classes``.
+        classes: their state.
     """
-
-    __slots__ = (
-        "constructs_plainly",
-        "conversions",
-        "dynamic",
-        "known_count",
-        "obstacle",
-        "parts",
-        "properties",
-        "subclass",
-        "subclass_version",
-        "takes_keys_of_its_kind",
-        "template",
-        "version",
-    )
 
     def __init__(self, model_class: Any, taken: MappedProperties | str, is_kept: bool) -> None:
         self.obstacle = taken if isinstance(taken, str) else None
@@ -195,14 +179,7 @@ class ModelMapping:
                 or model_class.__setattr__ is _expando_setattr
             )
         )
-        self.known_count, self.subclass, self.subclass_version, self.version = classes
-
-    def has_subclass(self, kind: Any) -> bool:
-        """Whether the class that is asked for further properties is as it was."""
-        return (
-            self.subclass is _Model._kind_map.get(kind)
-            and type_version(self.subclass) == self.subclass_version
-        )
+        self.classes = classes
 
 
 def constructs_plainly(model_class: Any) -> bool:
@@ -242,6 +219,21 @@ class _Classes(NamedTuple):
         if subclass is None:
             return cls(known_count, None, None, version)
         return cls(known_count, subclass, _version_of(subclass), version)
+
+    def are_as_they_were(self, model_class: Any, kind: Any) -> bool:
+        """Whether :meth:`of` would give the same."""
+        known_count, subclass, subclass_version, version = self
+        return (
+            version == type_version(model_class)
+            and known_count == len(model_class._properties)
+            and (
+                subclass is None
+                or (
+                    subclass is _Model._kind_map.get(kind)
+                    and subclass_version == type_version(subclass)
+                )
+            )
+        )
 
 
 def _version_of(model_class: Any) -> int | None:
@@ -329,12 +321,7 @@ def mapping_for(model_class: Any, kind: Any, shape: Any) -> ModelMapping:
     is_kept = shape.template is not None
     key = model_class, kind, shape
     mapping = _known_mapping(key) if is_kept else None
-    if (
-        mapping is not None
-        and mapping.version == type_version(model_class)
-        and mapping.known_count == len(model_class._properties)
-        and (mapping.subclass is None or mapping.has_subclass(kind))
-    ):
+    if mapping is not None and mapping.classes.are_as_they_were(model_class, kind):
         return mapping
     # First, before the classes are read: a change in between is found the next time.
     classes = _Classes.of(model_class, kind)
