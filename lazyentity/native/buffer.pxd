@@ -43,13 +43,18 @@ cdef inline void put_tag(Buffer* buffer, uint8_t tag) noexcept nogil:
         buffer.size += 1
 
 
-cdef inline void put_varint(Buffer* buffer, uint64_t number) noexcept nogil:
+cdef inline uint8_t* write_varint(uint8_t* at, uint64_t number) noexcept nogil:
+    # Answers where the next field begins.
     while number > 0x7F:
-        buffer.data[buffer.size] = <uint8_t>(number & 0x7F) | 0x80
-        buffer.size += 1
+        at[0] = <uint8_t>(number & 0x7F) | 0x80
+        at += 1
         number >>= 7
-    buffer.data[buffer.size] = <uint8_t>number
-    buffer.size += 1
+    at[0] = <uint8_t>number
+    return at + 1
+
+
+cdef inline void put_varint(Buffer* buffer, uint64_t number) noexcept nogil:
+    buffer.size = write_varint(buffer.data + buffer.size, number) - buffer.data
 
 
 cdef inline int put_number(Buffer* buffer, uint8_t tag, uint64_t number) except -1:

@@ -8,6 +8,7 @@ from cpython.bytes cimport PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from libc.stdint cimport int64_t, uint8_t, uint64_t
 from libc.string cimport memcpy, memmove
 
+from lazyentity.native.buffer cimport write_varint
 from lazyentity.native.tags cimport (
     COMMIT_MUTATIONS,
     KEY_PARTITION_ID,
@@ -87,18 +88,12 @@ cdef bint put_key_text(Writer* writer, uint8_t tag, object text) except -1:
 
 cdef bint put_id(Writer* writer, object number) except -1:
     # Answers 0 if the number is no plain int, or if there is no room.
-    cdef uint64_t bits
+    cdef int64_t bits
     if type(number) is not int or writer.end - writer.at < ID:
         return 0
-    bits = <uint64_t><int64_t>number
+    bits = number
     writer.at[0] = PATH_ID
-    writer.at += 1
-    while bits > 0x7F:
-        writer.at[0] = <uint8_t>(bits & 0x7F) | 0x80
-        writer.at += 1
-        bits >>= 7
-    writer.at[0] = <uint8_t>bits
-    writer.at += 1
+    writer.at = write_varint(writer.at + 1, <uint64_t>bits)
     return 1
 
 
@@ -193,15 +188,6 @@ cdef enum:
     HEADERS = 24  # two tags of a byte and two lengths
 
 
-cdef inline uint8_t* put_length(uint8_t* at, uint64_t size) noexcept nogil:
-    while size > 0x7F:
-        at[0] = <uint8_t>(size & 0x7F) | 0x80
-        at += 1
-        size >>= 7
-    at[0] = <uint8_t>size
-    return at + 1
-
-
 def mutation_parts(mutations):
     """As :meth:`lazyentity._backend.abc.Backend.mutation_parts`."""
     cdef uint8_t inner[HEADERS]
@@ -218,10 +204,10 @@ def mutation_parts(mutations):
         for operation, serialised in fields.items():
             message = <bytes?>serialised
             inner[0] = <uint8_t>OPERATIONS[operation]
-            inner_end = put_length(inner + 1, PyBytes_GET_SIZE(message))
+            inner_end = write_varint(inner + 1, PyBytes_GET_SIZE(message))
             size = (inner_end - inner) + PyBytes_GET_SIZE(message)
         outer[0] = COMMIT_MUTATIONS
-        outer_end = put_length(outer + 1, size)
+        outer_end = write_varint(outer + 1, size)
         memcpy(outer_end, inner, inner_end - inner)
         outer_end += inner_end - inner
         parts.append(PyBytes_FromStringAndSize(<const char*>outer, outer_end - outer))

@@ -50,6 +50,8 @@ cdef enum:
     LISTS = 4  # levels of lists, fewer than a request has room for
     DOUBLE_SIZE = 8
 
+ctypedef bint (*Check)(Bytes at, Bytes end) noexcept
+
 
 cdef inline bint is_text(Bytes at, Bytes end) noexcept:
     cdef uint64_t word
@@ -105,7 +107,10 @@ cdef inline bint is_element(Bytes at, Bytes end) noexcept:
     return 1
 
 
-cdef inline bint is_key(Bytes at, Bytes end) noexcept:
+cdef inline bint are_messages(
+    Bytes at, Bytes end, uint8_t first, Check is_first, uint8_t second, Check is_second
+) noexcept:
+    # Whether a message has no other fields than these two, of texts or messages.
     cdef Bytes stop
     cdef uint8_t tag
     while at < end:
@@ -113,13 +118,21 @@ cdef inline bint is_key(Bytes at, Bytes end) noexcept:
         at += 1
         if not read_length(&at, end, &stop):
             return 0
-        if tag == KEY_PARTITION_ID:
-            if not are_texts(at, stop, PARTITION_PROJECT, PARTITION_DATABASE, PARTITION_NAMESPACE):
+        if tag == first:
+            if not is_first(at, stop):
                 return 0
-        elif tag != KEY_PATH or not is_element(at, stop):
+        elif tag != second or not is_second(at, stop):
             return 0
         at = stop
     return 1
+
+
+cdef inline bint is_partition(Bytes at, Bytes end) noexcept:
+    return are_texts(at, end, PARTITION_PROJECT, PARTITION_DATABASE, PARTITION_NAMESPACE)
+
+
+cdef inline bint is_key(Bytes at, Bytes end) noexcept:
+    return are_messages(at, end, KEY_PARTITION_ID, is_partition, KEY_PATH, is_element)
 
 
 cdef inline bint are_numbers(Bytes at, Bytes end, uint8_t first, uint8_t second, bint fixed) noexcept:
@@ -188,35 +201,13 @@ cdef inline bint is_value(Bytes at, Bytes end, int lists) noexcept:
     return 1
 
 
+cdef inline bint is_property_value(Bytes at, Bytes end) noexcept:
+    return is_value(at, end, LISTS)
+
+
 cdef inline bint is_entry(Bytes at, Bytes end) noexcept:
-    cdef Bytes stop
-    cdef uint8_t tag
-    while at < end:
-        tag = at[0]
-        at += 1
-        if not read_length(&at, end, &stop):
-            return 0
-        if tag == ENTRY_NAME:
-            if not is_text(at, stop):
-                return 0
-        elif tag != ENTRY_VALUE or not is_value(at, stop, LISTS):
-            return 0
-        at = stop
-    return 1
+    return are_messages(at, end, ENTRY_NAME, is_text, ENTRY_VALUE, is_property_value)
 
 
 cdef inline bint is_entity(Bytes at, Bytes end) noexcept:
-    cdef Bytes stop
-    cdef uint8_t tag
-    while at < end:
-        tag = at[0]
-        at += 1
-        if not read_length(&at, end, &stop):
-            return 0
-        if tag == ENTITY_PROPERTIES:
-            if not is_entry(at, stop):
-                return 0
-        elif tag != ENTITY_KEY or not is_key(at, stop):
-            return 0
-        at = stop
-    return 1
+    return are_messages(at, end, ENTITY_PROPERTIES, is_entry, ENTITY_KEY, is_key)
