@@ -26,6 +26,7 @@ from lazyentity.native.compact cimport (
     put_short,
     put_text,
 )
+from lazyentity.native.entities cimport is_naive_or_in_utc, microseconds_of_fields
 from lazyentity.native.tags cimport (
     ARRAY_VALUES,
     ENTITY_KEY,
@@ -51,11 +52,8 @@ from lazyentity.native.wire cimport Bytes, MAX_DEPTH, OUTERMOST, TO_ENTITY, TO_I
 
 include "requests.pyx"
 
-import datetime
-
 from google.cloud.datastore.entity import Entity
 from google.protobuf.message import DecodeError
-from proto.datetime_helpers import DatetimeWithNanoseconds
 
 from lazyentity.codec import messages
 from lazyentity.codec.encodable import OF_DICT as _OF_DICT
@@ -67,17 +65,13 @@ cdef extern from "Python.h":
     long long PyLong_AsLongLongAndOverflow(object number, int* overflow) except? -1
 
 
-cdef object DATETIME = datetime.datetime
-cdef object NANO_TIMESTAMP = DatetimeWithNanoseconds
 cdef object encodes_as_known = _encodes_as_known
-cdef object UTC = datetime.timezone.utc
 cdef tuple FLAGS = (set, tuple, frozenset, list)
 # Held as objects: Cython would turn a check against a named type into one of the object's memory.
 cdef object CONTAINERS = (list, dict)
 cdef object DICT = dict
 cdef object LIST = list
 cdef tuple OF_DICT = _OF_DICT
-cdef object EPOCH = datetime.date(1970, 1, 1).toordinal()
 
 cdef bint put_name(Buffer* buffer, object name) except -1:
     cdef Py_ssize_t size
@@ -86,17 +80,19 @@ cdef bint put_name(Buffer* buffer, object name) except -1:
 
 
 cdef bint put_timestamp(Buffer* buffer, object timestamp) except -1:
-    cdef int nanos
-    cdef int64_t days = timestamp.toordinal() - EPOCH
-    cdef int64_t seconds = days * 86400 + <int>timestamp.hour * 3600 + <int>timestamp.minute * 60
+    cdef int64_t microseconds = microseconds_of_fields(timestamp)
+    cdef int64_t seconds = microseconds // 1_000_000
     cdef Py_ssize_t start = begin_short(buffer, VALUE_TIMESTAMP)
-    seconds += <int>timestamp.second
+    microseconds -= seconds * 1_000_000
+    if microseconds < 0:
+        # The division rounds towards zero.
+        seconds -= 1
+        microseconds += 1_000_000
     if seconds:
         put_number(buffer, TIMESTAMP_SECONDS, <uint64_t>seconds)
     # The client writes no more than microseconds.
-    nanos = <int>timestamp.microsecond * 1000
-    if nanos:
-        put_number(buffer, TIMESTAMP_NANOS, nanos)
+    if microseconds:
+        put_number(buffer, TIMESTAMP_NANOS, microseconds * 1000)
     return finish_short(buffer, start)
 
 
@@ -170,10 +166,8 @@ cdef bint put_value(
         return put_number(buffer, VALUE_NULL, 0)
     elif kind is bytes:
         return put_short(buffer, VALUE_BLOB, PyBytes_AS_STRING(value), PyBytes_GET_SIZE(value))
-    elif kind is DATETIME or kind is NANO_TIMESTAMP:
-        zone = value.tzinfo
-        if zone is None or zone is UTC:
-            return put_timestamp(buffer, value)
+    elif is_naive_or_in_utc(value):
+        return put_timestamp(buffer, value)
     elif kind is dict or kind is list:
         if depth > MAX_DEPTH:
             return 0
