@@ -42,6 +42,9 @@ def key_message(key: Key) -> Any:
         add = message.path.add
         # Key.path would be a deep copy.
         for element in key._path:
+            if "id" in element and "name" in element:
+                # The last one counts: for the client, that is the name.
+                return None
             add(**element)
     except (TypeError, ValueError):
         return None
