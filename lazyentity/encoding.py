@@ -53,18 +53,15 @@ def sendable_entity(entity: Entity) -> Any:
     Raises:
         As :func:`entity_message`.
     """
-    contents = _encodable_of(entity)
-    serialised, is_flat = serialise_entity(contents, _encodable_of)
-    if is_flat and (contents[0] is None or is_well_formed(serialised)):
+    serialised, is_flat, is_encoded = serialise_entity(entity, _encodable_of)
+    if is_flat and (is_encoded or is_well_formed(serialised)):
         return serialised
     message = messages.Entity()
     try:
         message.MergeFromString(serialised)
     except DecodeError:
         # Encoded again, for the error.
-        message.Clear()
-        write_entity(message, contents, _encodable_of)
-        return message
+        return entity_message(entity)
     return serialised if is_flat else message
 
 
@@ -80,12 +77,11 @@ def entity_bytes(entity: Entity) -> tuple[bytes, bool]:
         TypeError: if the entity holds an undecoded property of another one.
     """
     try:
-        contents = _encodable_of(entity)
-        serialised, is_flat = serialise_entity(contents, _encodable_of)
+        serialised, is_flat, is_encoded = serialise_entity(entity, _encodable_of)
     except ValueError as error:
         refuse_undecoded(entity, error)
         raise
-    return serialised, is_flat and (contents[0] is None or is_well_formed(serialised))
+    return serialised, is_flat and (is_encoded or is_well_formed(serialised))
 
 
 def _encodable_of(entity: Entity) -> EncodableEntity:

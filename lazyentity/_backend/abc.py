@@ -201,19 +201,20 @@ class Backend(Protocol):
         """
 
     def serialise_entity(
-        self, contents: EncodableEntity, encodable_of: Callable[[Entity], EncodableEntity]
-    ) -> tuple[bytes, bool]:
+        self, entity: Entity, encodable_of: Callable[[Entity], EncodableEntity]
+    ) -> tuple[bytes, bool, bool]:
         """Serialise an entity; bytes that are to be written as they came are copied unchecked.
 
         Args:
-            contents: as for :func:`write_entity`.
-            encodable_of: as there.
+            entity: a lazy or a stock entity.
+            encodable_of: as for :func:`write_entity`.
 
         Returns:
-            The serialised ``google.datastore.v1.Entity``, and the result of :func:`write_entity`.
+            The serialised ``google.datastore.v1.Entity``, the result of :func:`write_entity`, and
+            whether all of the entity was encoded.
 
         Raises:
-            As :func:`write_entity`, but no error for bytes that are written as they came.
+            As ``encodable_of`` and :func:`write_entity`, but no error for bytes that are written as they came.
         """
 
     def split_lookup(

@@ -66,6 +66,9 @@ cdef extern from "Python.h":
 
 
 cdef object encodes_as_known = _encodes_as_known
+# The last method that was found to make the known messages, which it does ever after.
+cdef object known_encoding = None
+cdef object ITEMS = dict.items
 cdef tuple FLAGS = (set, tuple, frozenset, list)
 # Held as objects: Cython would turn a check against a named type into one of the object's memory.
 cdef object CONTAINERS = (list, dict)
@@ -179,7 +182,7 @@ cdef bint put_value(
         if depth > MAX_DEPTH:
             return 0
         if isinstance(value, Entity):
-            return put_entity_value(buffer, encodable_of(value), depth, encodable_of)
+            return put_entity_value(buffer, contents_of(value, encodable_of), depth, encodable_of)
         if isinstance(value, DICT):
             return put_dict(buffer, dict(value), depth, encodable_of)
         items = [] if len(value) == 0 else value
@@ -187,10 +190,31 @@ cdef bint put_value(
     return put_serialised(buffer, encoder.serialised_value(value))
 
 
+cdef tuple contents_of(object entity, object encodable_of):
+    # As encodable_of(), which takes longer for an entity of the client's own class.
+    if type(entity) is Entity and Entity.items is ITEMS:
+        return None, (), False, entity.key, entity, entity, -1, (), None
+    return encodable_of(entity)
+
+
+cdef object known_key(object key):
+    # None, if the method of the key has to make the message.
+    global known_encoding
+    if type(key) is not Key:
+        return None
+    encoding = Key.to_protobuf
+    if encoding is not known_encoding:
+        if not encodes_as_known() or Key.to_protobuf is not encoding:
+            return None
+        known_encoding = encoding
+    return serialised_key(key)
+
+
 cdef bint put_entity(Buffer* buffer, tuple encodable, int depth, object encodable_of) except -1:
     # Writes the fields of an Entity at a depth.
     cdef Survey found = ODD
     source, deleted, keeps_key, key, properties, owner, _, _, _ = encodable
+    serialised = known_key(key)
     if PyDict_Check(properties):
         found = survey(properties, depth == OUTERMOST)
     if found == DEEP:
@@ -202,12 +226,11 @@ cdef bint put_entity(Buffer* buffer, tuple encodable, int depth, object encodabl
             buffer.is_flat = 0
         put_serialised(buffer, source._untouched(properties, deleted, keeps_key))
     if key is not None:
-        serialised = serialised_key(key) if type(key) is Key and encodes_as_known() else None
         if serialised is None:
             serialised = encoder.serialised_key(key)
+            # Its class may be the caller's.
+            found = survey(properties, 0)
         put_short(buffer, ENTITY_KEY, PyBytes_AS_STRING(serialised), PyBytes_GET_SIZE(serialised))
-        # The key may be of a class of the caller.
-        found = survey(properties, 0)
     if found == QUIET:
         buffer.is_quiet = 1
     elif PyDict_Check(owner):
@@ -350,11 +373,14 @@ cdef object serialised(tuple encodable, object encodable_of, bint* is_flat):
         PyMem_Free(buffer.data)
 
 
-def serialise_entity(encodable, encodable_of):
+def serialise_entity(entity, encodable_of):
     """As :meth:`lazyentity._backend.abc.Backend.serialise_entity`."""
     cdef bint is_flat = 0
+    cdef tuple encodable = contents_of(entity, encodable_of)
     made = serialised(encodable, encodable_of, &is_flat)
-    return encoder.serialise_entity(encodable, encodable_of) if made is None else (made, bool(is_flat))
+    if made is None:
+        return encoder.serialise_contents(encodable, encodable_of)
+    return made, bool(is_flat), encodable[0] is None
 
 
 def is_well_formed(bytes serialised not None):

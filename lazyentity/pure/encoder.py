@@ -60,9 +60,16 @@ def write_entity(
 
 
 def serialise_entity(
-    encodable: EncodableEntity, encodable_of: Callable[[Entity], EncodableEntity]
-) -> tuple[bytes, bool]:
+    entity: Entity, encodable_of: Callable[[Entity], EncodableEntity]
+) -> tuple[bytes, bool, bool]:
     """As :meth:`lazyentity._backend.abc.Backend.serialise_entity`."""
+    return serialise_contents(encodable_of(entity), encodable_of)
+
+
+def serialise_contents(
+    encodable: EncodableEntity, encodable_of: Callable[[Entity], EncodableEntity]
+) -> tuple[bytes, bool, bool]:
+    """Serialise an entity of these contents, as :func:`serialise_entity`."""
     source, deleted, keeps_key, _, properties = encodable[:5]
     changed = messages.Entity()
     is_flat = write_entity(changed, (None, *encodable[1:]), encodable_of)
@@ -70,7 +77,7 @@ def serialise_entity(
     if source is not None:
         # Protobuf merges concatenated encodings; these have no field in common.
         serialised = source._untouched(properties, deleted, keeps_key) + serialised
-    return serialised, is_flat
+    return serialised, is_flat, source is None
 
 
 def is_well_formed(serialised: bytes) -> bool:
