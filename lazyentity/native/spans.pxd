@@ -3,7 +3,16 @@
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from libc.stdint cimport uint8_t, uint64_t
 
-from lazyentity.native.tags cimport ENTITY_KEY, ENTITY_PROPERTIES, RESULT_ENTITY
+from lazyentity.native.tags cimport (
+    ENTITY_KEY,
+    ENTITY_PROPERTIES,
+    RESULT_CREATE_TIME,
+    RESULT_ENTITY,
+    RESULT_UPDATE_TIME,
+    TIMESTAMP_NANOS,
+    TIMESTAMP_SECONDS,
+)
+from lazyentity.native.wellformed cimport are_numbers
 from lazyentity.native.wire cimport Bytes, read_length, read_tag, skip_field
 
 
@@ -24,8 +33,10 @@ cdef inline bint skip_other(Bytes* cursor, Bytes end, uint64_t handled, uint64_t
 
 
 cdef inline bint find_entity(Bytes base, Bytes at, Bytes end, ResultSpan* span) noexcept nogil:
-    # Fills in the span of a result; answers 0, unless the result has at most one entity.
+    # Fills in the span of a result; answers 0, unless the result has at most one entity, and times that
+    # protobuf takes.
     cdef Bytes entity_end
+    cdef Bytes stop
     span.start = at - base
     span.end = end - base
     span.entity_start = -1
@@ -37,6 +48,13 @@ cdef inline bint find_entity(Bytes base, Bytes at, Bytes end, ResultSpan* span) 
             span.entity_start = at - base
             span.entity_end = entity_end - base
             at = entity_end
+        elif at[0] == RESULT_CREATE_TIME or at[0] == RESULT_UPDATE_TIME:
+            at += 1
+            if not read_length(&at, end, &stop) or not are_numbers(
+                at, stop, TIMESTAMP_SECONDS, TIMESTAMP_NANOS, 0
+            ):
+                return 0
+            at = stop
         elif not skip_other(&at, end, RESULT_ENTITY, RESULT_ENTITY):
             return 0
     if span.entity_start < 0:

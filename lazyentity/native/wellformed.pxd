@@ -135,7 +135,7 @@ cdef inline bint is_key(Bytes at, Bytes end) noexcept:
     return are_messages(at, end, KEY_PARTITION_ID, is_partition, KEY_PATH, is_element)
 
 
-cdef inline bint are_numbers(Bytes at, Bytes end, uint8_t first, uint8_t second, bint fixed) noexcept:
+cdef inline bint are_numbers(Bytes at, Bytes end, uint8_t first, uint8_t second, bint fixed) noexcept nogil:
     # Whether a message has no other fields than numbers of these tags.
     cdef uint64_t ignored
     while at < end:

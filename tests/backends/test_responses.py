@@ -252,6 +252,29 @@ def test_an_entity_that_cannot_be_read_is_passed() -> None:
         assert operator.length_hint(iterator) == 0
 
 
+_TIMES = {
+    "usual": b"\x08\x05\x10\x07",
+    "empty": b"",
+    "unknown field": b"\x18\x01",
+    "negative": b"\x08" + b"\xff" * 9 + b"\x01",
+    "cut number": b"\x08\x85",
+    "cut field": b"\x12\x05a",
+    "no field": b"\x00\x01",
+}
+
+
+@pytest.mark.parametrize("time", _TIMES.values(), ids=_TIMES)
+@pytest.mark.parametrize("number", [5, 6], ids=["update_time", "create_time"])
+def test_times_of_results(number: int, time: bytes) -> None:
+    """Both backends refuse a response for a malformed time, as the client does."""
+    raw = wire.encode([wire.message(1, wire.delimited(1, RICH), wire.delimited(number, time))])
+    stock = outcome(lambda: datastore_pb2.LookupResponse.deserialize(raw))
+    for module in (native_results, responses):
+        split = partial(module.split_lookup, raw, module.ReadRpc(), module.ResultBytes)
+        assert isinstance(outcome(split), Raised) == isinstance(stock, Raised)
+    assert_same_split(raw)
+
+
 def test_the_same_results_for_a_thread_that_runs_while_they_are_made() -> None:
     """CPython before 3.12 may collect garbage, and so run other threads, wherever it allocates."""
     before = gc.get_threshold()
