@@ -214,7 +214,8 @@ class Backend(Protocol):
             whether all of the entity was encoded.
 
         Raises:
-            As ``encodable_of`` and :func:`write_entity`, but no error for bytes that are written as they came.
+            As ``encodable_of`` and :func:`write_entity`, but no error for bytes that are written as
+            they came.
         """
 
     def split_lookup(

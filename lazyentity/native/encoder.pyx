@@ -57,7 +57,6 @@ from google.protobuf.message import DecodeError
 
 from lazyentity.codec import messages
 from lazyentity.codec.encodable import OF_DICT as _OF_DICT
-from lazyentity.codec.keys import encodes_as_known as _encodes_as_known
 from lazyentity.pure import encoder
 
 cdef extern from "Python.h":
@@ -65,9 +64,6 @@ cdef extern from "Python.h":
     long long PyLong_AsLongLongAndOverflow(object number, int* overflow) except? -1
 
 
-cdef object encodes_as_known = _encodes_as_known
-# The last method that was found to make the known messages, which it does ever after.
-cdef object known_encoding = None
 cdef object ITEMS = dict.items
 cdef tuple FLAGS = (set, tuple, frozenset, list)
 # Held as objects: Cython would turn a check against a named type into one of the object's memory.
@@ -195,19 +191,6 @@ cdef tuple contents_of(object entity, object encodable_of):
     if type(entity) is Entity and Entity.items is ITEMS:
         return None, (), False, entity.key, entity, entity, -1, (), None
     return encodable_of(entity)
-
-
-cdef object known_key(object key):
-    # None, if the method of the key has to make the message.
-    global known_encoding
-    if type(key) is not Key:
-        return None
-    encoding = Key.to_protobuf
-    if encoding is not known_encoding:
-        if not encodes_as_known() or Key.to_protobuf is not encoding:
-            return None
-        known_encoding = encoding
-    return serialised_key(key)
 
 
 cdef bint put_entity(Buffer* buffer, tuple encodable, int depth, object encodable_of) except -1:
