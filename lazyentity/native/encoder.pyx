@@ -46,7 +46,8 @@ from lazyentity.native.tags cimport (
     VALUE_STRING,
     VALUE_TIMESTAMP,
 )
-from lazyentity.native.walks cimport DEEP, ODD, QUIET, Survey, next_property, survey
+from lazyentity.native.walks cimport DEEP, ODD, QUIET, SHALLOW, Survey, is_quiet, next_property
+from lazyentity.native.walks cimport survey, survey_value
 from lazyentity.native.wellformed cimport is_entity
 from lazyentity.native.wire cimport Bytes, MAX_DEPTH, OUTERMOST, TO_ENTITY, TO_ITEM, TO_VALUE
 
@@ -359,7 +360,12 @@ cdef object serialised(tuple encodable, object encodable_of, bint* is_flat):
 def serialise_entity(entity, encodable_of):
     """As :meth:`lazyentity._backend.abc.Backend.serialise_entity`."""
     cdef bint is_flat = 0
-    cdef tuple encodable = contents_of(entity, encodable_of)
+    cdef tuple encodable
+    if type(entity) is Entity and Entity.items is ITEMS:
+        made = serialised_quietly(entity, encodable_of)
+        if made is not None:
+            return made, True, True
+    encodable = contents_of(entity, encodable_of)
     made = serialised(encodable, encodable_of, &is_flat)
     if made is None:
         return encoder.serialise_contents(encodable, encodable_of)
