@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import datetime
 import importlib
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -15,13 +18,17 @@ from hypothesis import strategies as st
 
 import lazyentity
 from lazyentity.codec import messages
+from lazyentity.encoding import _encodable_of
 from lazyentity.pure import encoder as pure
 from lazyentity.pure import requests
+from tests.support.snapshots import outcome
+from tests.support.stock import comparable, encoded
 
 pytestmark = pytest.mark.any_backend
 
 native: Any = importlib.import_module("lazyentity.native.encoder")
 
+_utc = partial(datetime.datetime, tzinfo=datetime.timezone.utc)
 _CommitRequest: Any = datastore_pb2.CommitRequest.pb()
 
 
@@ -114,3 +121,92 @@ def test_parts(mutations: list[dict[str, bytes]]) -> None:
 def test_other_mutations(fields: Any) -> None:
     with pytest.raises((KeyError, TypeError)):
         native.mutation_parts([fields])
+
+
+class _Same(str):
+    """The same name as a str, which changes an entity when it is compared."""
+
+    __slots__ = ("entity",)
+    entity: Any
+
+    def __eq__(self, other: object) -> bool:
+        self.entity["later"] = 1
+        return str(self) == other
+
+    __hash__ = str.__hash__
+
+
+def _entity(*excluded: Any, **properties: Any) -> Entity:
+    entity = Entity(Key("Kind", 1, project="p"), excluded)
+    entity.update(properties)
+    return entity
+
+
+def _of_lists() -> Entity:
+    entity = _entity("a", "b", a=[1, [2]], b={"a": [1.5], "c": {}}, c=[])
+    entity["b"]["nested"] = _entity("x", x=1)
+    return entity
+
+
+def _excluded(excluded: Any) -> Entity:
+    entity = _entity(a=1, b="b")
+    entity.exclude_from_indexes = excluded
+    return entity
+
+
+def _with_meaning() -> Entity:
+    entity = _entity(a=1, b=2)
+    entity._meanings["b"] = (9, entity["b"])
+    return entity
+
+
+def _without(name: str, **properties: Any) -> Entity:
+    entity = _entity(**properties)
+    delattr(entity, name)
+    return entity
+
+
+def _changing() -> Entity:
+    name = _Same("a")
+    entity = _entity(name, a=1, b=2)
+    name.entity = entity
+    return entity
+
+
+def _odd() -> Entity:
+    entity = _entity(a=1)
+    entity[b"b"] = 2
+    return entity
+
+
+STOCK: dict[str, Callable[[], Entity]] = {
+    "scalars": lambda: _entity("a", a=1, b="ä" * 99, c=None, d=b"\xff", e=0.5, f=True),
+    "times": lambda: _entity("a", a=_utc(1, 1, 1), b=_utc(1969, 12, 31, 23, 59, 59, 999_999)),
+    "lists": lambda: _entity("a", "b", a=[1, "two"], b=[], c={"a": [1]}),
+    "entities": _of_lists,
+    "points": lambda: _entity("b", a=1, b=GeoPoint(1.5, 2.5)),
+    "no key": Entity,
+    "list of names": lambda: _excluded(["b"]),
+    "names in a text": lambda: _excluded("ab"),
+    "no names": lambda: _excluded(None),
+    "meaning": _with_meaning,
+    "no attribute": lambda: _without("exclude_from_indexes", a=1),
+    "no meanings": lambda: _without("_meanings", a=1),
+    "no attribute, no property": lambda: _without("_meanings"),
+    "large": lambda: _entity(a=1, b=2**63),
+    "surrogate": lambda: _entity(a=1, b="\ud800"),
+    "name that changes it": _changing,
+    "odd name": _odd,
+}
+
+
+@pytest.mark.parametrize("make", STOCK.values(), ids=STOCK)
+def test_stock_entities(make: Callable[[], Entity]) -> None:
+    """Both backends serialise the message that the client makes, or raise its error."""
+
+    def made(module: Any) -> bytes:
+        serialised = module.serialise_entity(make(), _encodable_of)[0]
+        return comparable(messages.Entity.FromString(serialised))
+
+    stock = outcome(lambda: encoded(make()))
+    assert outcome(made, native) == outcome(made, pure) == stock
