@@ -60,8 +60,9 @@ def _readers_of_patch() -> Iterator[EntityReader]:
 
     No generator: an exception that a signal handler raises would end it, and with it the page.
     """
-    is_lazy = map(operator.attrgetter("is_lazy"), itertools.repeat(CLIENT.patch))
-    return map((STOCK, LAZY).__getitem__, is_lazy)
+    # By methods of dicts: CPython calls these without making a tuple of their arguments.
+    is_lazy = map(vars(CLIENT.patch).__getitem__, itertools.repeat("is_lazy"))
+    return map({False: STOCK, True: LAZY}.__getitem__, is_lazy)
 
 
 def _row(handle: Any, reader: EntityReader) -> Any:

@@ -159,6 +159,8 @@ class _LazyQuery(_LazyReads, Query):
         iterator.item_to_value = item_to_entity(reader)
         if type(iterator) is Iterator:
             iterator.__class__ = _wrapped_iterator
+            # Not with the keys of a class: CPython 3.11 would search these for each entity.
+            iterator.__dict__ = dict(vars(iterator))
         return iterator
 
 
