@@ -209,3 +209,58 @@ print(json.dumps(read(make_client({ports["grpc"]}, "grpc"))))
     )
     assert result["classes"] == ["LazyEntity"]
     assert result["contents"] == stock_contents
+
+
+class _Counting(grpc.UnaryUnaryClientInterceptor):
+    """Counts the RPCs."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def intercept_unary_unary(self, send: Any, details: Any, request: Any) -> Any:
+        self.count += 1
+        return send(details, request)
+
+
+@pytest.mark.skipif(
+    not hasattr(grpc_transport, "_LoggingClientInterceptor"),
+    reason="google-cloud-datastore logs RPCs since 2.21",
+)
+@pytest.mark.parametrize("activate", LAZILY)
+@pytest.mark.parametrize("transport", ["grpc"])
+@pytest.mark.parametrize("adds", [False, True])
+def test_interceptors_beside_the_log(
+    make: Make,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+    activate: Activate,
+    adds: bool,
+) -> None:
+    """Somebody's own, around the log's channel or in place of the log's, are asked each time.
+
+    The log may be switched on at any time.
+    """
+    counting, original = _Counting(), grpc.intercept_channel
+    if adds:
+        # As libraries that trace RPCs do.
+        monkeypatch.setattr(
+            grpc, "intercept_channel", lambda *arguments: original(*arguments, counting)
+        )
+    client = activate(make())
+    key = client.key(KIND, 1)
+    for _ in range(2):
+        client.get(key)
+    assert counting.count == 2 * adds
+    assert not caplog.records
+    with caplog.at_level(logging.DEBUG, "google"):
+        client.get(key)
+    messages = [record.getMessage() for record in caplog.records]
+    assert sum("Lookup" in message for message in messages) == 2
+    monkeypatch.setattr(
+        grpc_transport._LoggingClientInterceptor,
+        "intercept_unary_unary",
+        lambda _, *arguments: counting.intercept_unary_unary(*arguments),
+    )
+    counting.count = 0
+    client.get(key)
+    assert counting.count == 1 + adds
