@@ -82,27 +82,29 @@ class EntityMessage(_EntityProxy):
         _set_class(handle, handle._parsed_class)
 
 
-def _read_opened(proxy: _EntityProxy, message: Any, reader: Any) -> Any:
-    """Read an entity whose upb message was made, and may have been changed."""
-    if (proxy.rpc.reader or reader).is_stock:
-        # Serialising the message might change the order of its properties.
-        return stock_entity(message)
-    proxy._receive(message.SerializeToString(), proxy.rpc)
-    return EntityBytes.read(proxy, reader)
-
-
-class ParsedEntityMessage(EntityMessage):
-    """A proxy whose message was made."""
+class _Parsed:
+    """A proxy whose message was made, and may have been changed: it is read as it is now."""
 
     __slots__ = ()
 
-    def read(self, reader: Any) -> Any:
-        """As :meth:`EntityBytes.read`, of the message as it is now."""
-        return _read_opened(self, self._whole(), reader)
+    def read(self: Any, reader: Any) -> Any:
+        """As :meth:`EntityBytes.read`."""
+        message = self._whole()
+        message = getattr(message, "_pb", message)
+        if (self.rpc.reader or reader).is_stock:
+            # Serialising the message might change the order of its properties.
+            return stock_entity(message)
+        self._receive(message.SerializeToString(), self.rpc)
+        return EntityBytes.read(self, reader)
 
-    def to_unboxed(self, reader: Any) -> Any:
-        """As :meth:`EntityBytes.to_unboxed`: the entity, of the message as it is now."""
-        return self.read(reader)
+    # The entity.
+    to_unboxed = read
+
+
+class ParsedEntityMessage(_Parsed, EntityMessage):
+    """A proxy of an upb message that was made."""
+
+    __slots__ = ()
 
 
 EntityMessage._parsed_class = ParsedEntityMessage
@@ -131,22 +133,14 @@ class EntityHandle(MessageProxy, _EntityProxy):
         return entity_pb2.Key() if message is None else entity_pb2.Key.wrap(message)
 
 
-class ParsedEntityHandle(EntityHandle):
-    """A proxy whose message was made."""
+class ParsedEntityHandle(_Parsed, EntityHandle):
+    """A proxy of a proto-plus message that was made."""
 
     __slots__ = ()
 
     @property
     def _pb(self) -> Any:
         return self._whole()._pb
-
-    def read(self, reader: Any) -> Any:
-        """As :meth:`EntityBytes.read`, of the message as it is now."""
-        return _read_opened(self, self._pb, reader)
-
-    def to_unboxed(self, reader: Any) -> Any:
-        """As :meth:`EntityBytes.to_unboxed`: the entity, of the message as it is now."""
-        return self.read(reader)
 
 
 EntityHandle._parsed_class = ParsedEntityHandle

@@ -106,15 +106,12 @@ class MessageProxy(Proxy):
 
     @classmethod
     def serialize(cls, instance: Any) -> bytes:
-        serialised: bytes = cls._real.serialize(_unwrapped(instance))
-        return serialised
+        return bytes(cls._real.serialize(_unwrapped(instance)))
 
     @classmethod
     def to_json(cls, instance: Any, **options: Any) -> str:
-        text: str = cls._real.to_json(_unwrapped(instance), **options)
-        return text
+        return str(cls._real.to_json(_unwrapped(instance), **options))
 
     @classmethod
     def to_dict(cls, instance: Any, **options: Any) -> dict[str, Any]:
-        fields: dict[str, Any] = cls._real.to_dict(_unwrapped(instance), **options)
-        return fields
+        return dict(cls._real.to_dict(_unwrapped(instance), **options))

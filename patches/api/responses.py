@@ -117,11 +117,6 @@ class _ReadResponse(_ResultsProxy):
         response._receive(raw, reader)
         return response
 
-    def read_by(self: _Response, reader: EntityReader | None) -> _Response:
-        """Set the reader that was chosen when the RPC was sent."""
-        self._received.rpc.reader = reader
-        return self
-
     def _whole(self) -> Any:
         return self._received.whole()
 
@@ -221,13 +216,6 @@ class RunQueryResponse(_ReadResponse):
     def _has_results(self) -> bool:
         return bool(self._batch)
 
-    def without_results(self) -> RunQueryResponse:
-        """Return a proxy of the response whose batch seems to have no results."""
-        other: RunQueryResponse = object.__new__(RunQueryResponse)
-        other._received = self._received
-        other._batch = QueryResultBatch.of(self._received, None)
-        return other
-
     def message(self) -> Any:
         """Return the real message, made of the parsed rest and of the results.
 
@@ -271,6 +259,6 @@ def read_by(response: Any, reader: EntityReader | None) -> Any:
         response: lazy, or the client's own, with which an interceptor or a mock answered.
         reader: None outside of ``eager()``.
     """
-    if reader is None or type(response) not in _LAZY_RESPONSES:
-        return response
-    return response.read_by(reader)
+    if reader is not None and type(response) in _LAZY_RESPONSES:
+        response._received.rpc.reader = reader
+    return response

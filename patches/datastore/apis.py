@@ -32,16 +32,8 @@ _http_commit = _upstream.upstream_function(_http.HTTPDatastoreAPI, "commit")
 class LazyHTTPDatastoreAPI(_http.HTTPDatastoreAPI):
     """The client's HTTP API object, with lazy responses to ``lookup`` and ``run_query``."""
 
-    def _read(
-        self,
-        method: str,
-        request: Any,
-        request_type: Any,
-        response_type: Any,
-        retry: Any,
-        timeout: Any,
-    ) -> Any:
-        message = _http._make_request_pb(request, request_type)
+    def _read(self, method: str, request: Any, kinds: Any, **options: Any) -> Any:
+        message = _http._make_request_pb(request, kinds[0])
         return _http._rpc(
             self.client._http,
             message.project_id,
@@ -49,20 +41,18 @@ class LazyHTTPDatastoreAPI(_http.HTTPDatastoreAPI):
             self.client._base_url,
             self.client._client_info,
             message,
-            response_type,
+            kinds[1],
             message.database_id,
-            retry=retry,
-            timeout=timeout,
+            **options,
         )
 
     def lookup(self, request: Any, retry: Any = None, timeout: Any = None) -> Any:
-        message = lookup_request(request)
-        request_type = datastore_pb2.LookupRequest
-        return sent(self._read, "lookup", message, request_type, LookupResponse, retry, timeout)
+        message, kinds = lookup_request(request), (datastore_pb2.LookupRequest, LookupResponse)
+        return sent(self._read, "lookup", message, kinds, retry=retry, timeout=timeout)
 
     def run_query(self, request: Any, retry: Any = None, timeout: Any = None) -> Any:
-        request_type = datastore_pb2.RunQueryRequest
-        return sent(self._read, "runQuery", request, request_type, RunQueryResponse, retry, timeout)
+        kinds = datastore_pb2.RunQueryRequest, RunQueryResponse
+        return sent(self._read, "runQuery", request, kinds, retry=retry, timeout=timeout)
 
     def commit(self, request: Any, retry: Any = None, timeout: Any = None) -> Any:
         if _http.HTTPDatastoreAPI.commit is _http_commit:
@@ -130,11 +120,7 @@ def _lazy_grpc_api(api: Any) -> Any:
     return lazy
 
 
-def _lazy_http_api(api: Any) -> Any:
-    return LazyHTTPDatastoreAPI(api.client)  # type: ignore[no-untyped-call]  # upstream is untyped
-
-
 _makers: dict[type, Callable[[Any], Any]] = {
     DatastoreClient: _lazy_grpc_api,
-    _http.HTTPDatastoreAPI: _lazy_http_api,
+    _http.HTTPDatastoreAPI: lambda api: LazyHTTPDatastoreAPI(api.client),  # type: ignore[no-untyped-call]  # upstream is untyped
 }

@@ -11,6 +11,7 @@ import functools
 import itertools
 import operator
 from collections.abc import Callable, Iterator
+from types import SimpleNamespace
 from typing import Any
 
 from google.api_core import page_iterator
@@ -19,7 +20,7 @@ from google.cloud.datastore import query as query_module
 
 from lazyentity._backend import EntityBytes, EntityIterator, EntityReader
 from lazyentity.patches.api.entities import HANDLES, EntityHandle
-from lazyentity.patches.api.responses import RunQueryResponse
+from lazyentity.patches.api.responses import QueryResultBatch, RunQueryResponse
 from lazyentity.patches.datastore.reading import read_message
 from lazyentity.patches.datastore.seams import CLIENT, CONVERSION
 from lazyentity.patches.upstream import is_upstream
@@ -128,7 +129,8 @@ def page_of(iterator: Any, response: Any) -> Any:
         and page_iterator.Page is _Page
         and _Page.__init__ is _init
     ):
-        received, response = response.batch._entities, response.without_results()
+        received = response.batch._entities
+        response = SimpleNamespace(batch=QueryResultBatch.of(response._received, None))
     # The method makes a list of the entities, and sets the attributes for the page to come.
     entities = iterator._process_query_results(response)
     return page_iterator.Page(iterator, received or entities, iterator.item_to_value)

@@ -31,27 +31,18 @@ _Direction: Final = query_pb2.PropertyOrder.Direction
 # Version 2.20 came with explained queries.
 _ExplainMetrics: Any = getattr(query_module, "ExplainMetrics", None)
 
-_upstream = UpstreamModules(query_module, helpers)
-_methods_of = operator.attrgetter("_build_protobuf", "_process_query_results")
-_METHODS: Final = tuple(
-    _upstream.upstream_function(query_module.Iterator, name)
-    for name in ("_build_protobuf", "_process_query_results")
-)
+_METHODS: Final = ("_build_protobuf", "_process_query_results")
+_building = UpstreamModules(query_module).methods(query_module.Iterator, *_METHODS)
 # A subclass may answer otherwise each time that it is asked.
 _properties_of = operator.attrgetter(
     "ancestor", "distinct_on", "filters", "kind", "namespace", "order", "project", "projection"
 )
 _properties = _properties_of(query_module.Query)
-# Version 2.20 came with the second.
-_FUNCTIONS: Final = tuple(
-    (module, name, _upstream.upstream_function(module, name))
-    for module, name in (
-        (query_module, "_pb_from_query"),
-        (helpers, "get_transaction_options"),
-        (helpers, "get_read_options"),
-        (helpers, "set_database_id_to_request"),
-    )
-    if hasattr(module, name)
+# Version 2.20 came with the first.
+_HELPERS: Final = tuple(
+    name
+    for name in ("get_transaction_options", "get_read_options", "set_database_id_to_request")
+    if hasattr(helpers, name)
 )
 _FILTERS: Final = frozenset((query_module.PropertyFilter, query_module.And, query_module.Or))
 _OPTIONAL_STR: Final = frozenset((str, NoneType))
@@ -114,17 +105,19 @@ def _page(iterator: Any) -> Any:
 
 def _is_known(iterator: Any) -> bool:
     """Whether the functions that are passed over are the client's own."""
-    if type(iterator).__getattribute__ is not object.__getattribute__:
-        return False
-    for found, own in zip(_methods_of(iterator), _METHODS, strict=True):
-        # vars() would make the dict of the iterator, whose attributes are slower to reach then.
-        if (
-            type(found) is not MethodType
-            or found.__self__ is not iterator
-            or found.__func__ is not own
-        ):
-            return False
-    return all(getattr(module, name) is own for module, name, own in _FUNCTIONS)
+    return (
+        _building.are_upstream(type(iterator))
+        and all(_is_of_class(iterator, name) for name in _METHODS)
+        and is_upstream(query_module._pb_from_query, query_module)
+        and all(is_upstream(getattr(helpers, name), helpers) for name in _HELPERS)
+    )
+
+
+def _is_of_class(holder: Any, name: str) -> bool:
+    # vars() would make a dict of the holder's attributes, which are slower to reach then.
+    found = getattr(holder, name)
+    function = getattr(type(holder), name)
+    return type(found) is MethodType and found.__self__ is holder and found.__func__ is function
 
 
 def _message(iterator: Any, query: Any) -> Any:

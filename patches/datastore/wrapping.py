@@ -98,14 +98,8 @@ class _LazyClient(_LazyReads, datastore_client.Client):
         read_time: Any = None,
     ) -> list[Any]:
         """As ``Client.get_multi``, returning lazy entities."""
-        options = {
-            "missing": missing,
-            "deferred": deferred,
-            "eventual": eventual,
-            "retry": retry,
-            "timeout": timeout,
-            "read_time": read_time,
-        }
+        options = {"missing": missing, "deferred": deferred, "eventual": eventual}
+        options.update(retry=retry, timeout=timeout, read_time=read_time)
         reader = self._lazyentity_reader
         entities = look_up(self, keys, {**options, "transaction": transaction}, reader)
         if entities is not None:
