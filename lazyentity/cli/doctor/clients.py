@@ -141,8 +141,12 @@ def _others(client: ClientSpec) -> Iterator[Finding]:
     for seam in client.patch.seams:
         current = seam.resolve()
         if not (client.patch.active and seam.is_installed()):
-            # The conversions have their own finding.
-            if str(seam) not in conversions and not is_clients(seam, current):
+            # The conversions have their own finding; what unpatch() left in place does nothing.
+            if (
+                str(seam) not in conversions
+                and current is not seam.replacement
+                and not is_clients(seam, current)
+            ):
                 yield Finding(
                     client.name,
                     f"{seam} was replaced by {who(current)}, which patch() wraps",

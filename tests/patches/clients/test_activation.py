@@ -178,8 +178,10 @@ def test_a_client_that_lacks_an_attribute(
 
 
 def test_doctor(subject: Subject) -> None:
-    """It names the version, and each attribute that would be replaced."""
+    """It names the version, and each attribute that would be replaced, also after unpatch()."""
     importlib.import_module(subject.module)
+    lazyentity.patch(subject.client)
+    lazyentity.unpatch()
     described = _DESCRIBED.get(subject.name, CLIENTS[subject.client])
     (told,) = [each for each in findings(False, ()) if each.subject == described.name]
     version = metadata.version(described.distribution)
