@@ -189,14 +189,16 @@ class CommitBytes(_RequestBytes):
 class MutationBytes(Changeable):
     """A proxy of a ``google.datastore.v1.Mutation`` of a batch: an operation with an entity."""
 
-    __slots__ = ("_fields", "_messages", "_operation")
+    __slots__ = ("_parts",)
 
     _real = datastore_pb2.Mutation
 
-    _operation: str
-    _fields: dict[str, bytes]
-    # The message, once it was made. A dict sets it for all threads at once.
-    _messages: dict[None, Any]
+    _parts: list[Any]
+    """The operation; the serialised entity by it, once it is there; the message, once it is made.
+
+    The two last are dicts, each with one item or none. That of the message is set for all threads
+    at once; that of the entity is replaced as a whole, as a commit may be looking at it.
+    """
 
     @classmethod
     def of(cls, operation: str) -> Any:
@@ -206,9 +208,7 @@ class MutationBytes(Changeable):
             operation: insert or upsert.
         """
         mutation = _new(cls)
-        _set(mutation, "_operation", operation)
-        _set(mutation, "_fields", {})
-        _set(mutation, "_messages", {})
+        _set(mutation, "_parts", [operation, {}, {}])
         return mutation
 
     def put_entity(self, serialised: bytes) -> None:
@@ -217,25 +217,30 @@ class MutationBytes(Changeable):
         Args:
             serialised: as any request can hold it.
         """
-        _set(self, "_fields", {self._operation: serialised})
-        made = self._messages.get(None)
+        parts = self._parts
+        parts[1] = {parts[0]: serialised}
+        made = parts[2].get(None)
         if made is not None:
             self._copy_entity(made)
 
+    def put_message(self, encoded: Any) -> None:
+        """Put the entity in, which was empty, as an upb message."""
+        getattr(self._whole()._pb, self._parts[0]).CopyFrom(encoded)
+
     def _whole(self) -> Any:
-        made = self._messages.get(None)
+        _, fields, messages = self._parts
+        made = messages.get(None)
         if made is None:
-            fields = self._fields
             made = wrapped(self._real, _Mutation())
             self._copy_entity(made)
-            made = self._messages.setdefault(None, made)
-            if self._fields is not fields:
+            made = messages.setdefault(None, made)
+            if self._parts[1] is not fields:
                 # Another thread put the entity in meanwhile. Copying it twice does no harm.
                 self._copy_entity(made)
         return made
 
     def _copy_entity(self, message: Any) -> None:
-        for operation, serialised in self._fields.items():
+        for operation, serialised in self._parts[1].items():
             target = getattr(message._pb, operation)
             target.CopyFrom(type(target).FromString(serialised))
 
@@ -300,14 +305,14 @@ def commit_request(request: Any, *, by_bytes: bool = True) -> Any:
     if not by_bytes or MutationBytes not in kinds:
         for mutation in mutations:
             if _is_pending(mutation):
-                append_mutation(message.mutations, mutation._fields)
+                append_mutation(message.mutations, mutation._parts[1])
             else:
                 message.mutations.append(mutation._pb)
         return wrapped(datastore_pb2.CommitRequest, message)
     parts: list[bytes] = []
     for is_pending, run in groupby(mutations, _is_pending):
         if is_pending:
-            parts += mutation_parts([mutation._fields for mutation in run])
+            parts += mutation_parts([mutation._parts[1] for mutation in run])
         else:
             # Copying parses, and so refuses a message that is nested too deep, as the client does.
             copied = _CommitRequest(mutations=[mutation._pb for mutation in run])
@@ -316,7 +321,7 @@ def commit_request(request: Any, *, by_bytes: bool = True) -> Any:
 
 
 def _is_pending(mutation: Any) -> bool:
-    return type(mutation) is MutationBytes and not mutation._messages
+    return type(mutation) is MutationBytes and not mutation._parts[2]
 
 
 def append_mutation(mutations: Any, fields: Mapping[str, bytes]) -> None:

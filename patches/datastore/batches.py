@@ -119,7 +119,7 @@ def _put(batch: Any, entity: Any, project: Any, database: Any) -> bool:
     if type(encoded) is bytes:
         mutation.put_entity(encoded)
     else:
-        getattr(mutation._whole()._pb, mutation._operation).CopyFrom(encoded)
+        mutation.put_message(encoded)
     return True
 
 

@@ -236,7 +236,7 @@ class TestMutation:
         mutation.put_entity(_filled(1))
         mutation.base_version = 5
         assert mutation.base_version == 5
-        assert mutation._messages
+        assert mutation._parts[2]
         del mutation.upsert
         assert "upsert" not in mutation
 
@@ -248,7 +248,7 @@ class TestMutation:
 
         def wrapped(kind: Any, message: Any) -> Any:
             # The whole of what another thread does, or its first half.
-            mutation._fields = {"upsert": _filled(1)}
+            mutation._parts[1] = {"upsert": _filled(1)}
             if is_whole:
                 mutation.put_entity(_filled(1))
             return made(kind, message)
