@@ -20,6 +20,7 @@ import grpc
 from google.cloud import datastore
 from google.cloud.datastore import helpers
 from google.cloud.datastore_v1.services.datastore.async_client import DatastoreAsyncClient
+from google.cloud.datastore_v1.services.datastore.transports.grpc import DatastoreGrpcTransport
 from google.cloud.datastore_v1.services.datastore.transports.grpc_asyncio import (
     DatastoreGrpcAsyncIOTransport,
 )
@@ -31,7 +32,8 @@ from lazyentity.bench.cases import decoding, synthetic
 from lazyentity.bench.harness import loopback, sides, verify
 from lazyentity.bench.harness.lines import EndToEnd
 from lazyentity.bench.harness.timing import MILLISECONDS, SIDES, Budget, Comparison, Task, figures
-from lazyentity.patches.api.transports import LazyDatastoreClient, LazyDatastoreGrpcTransport
+from lazyentity.patches.api.requests import serialiser
+from lazyentity.patches.api.transports import LazyDatastoreClient
 
 READ = "1"
 """The read of each entity, see `synthetic.names_read`."""
@@ -59,16 +61,35 @@ _NOTHING_FOUND = SimpleNamespace(
 )
 
 
-class BytesTransport(LazyDatastoreGrpcTransport):
-    """The lazy client's transport, whose reading calls end in bytes: ``raw`` has the last ones."""
+class BytesTransport(DatastoreGrpcTransport):
+    """The client's transport, whose reading calls end in bytes: ``raw`` has the last ones."""
 
     raw: bytes = b""
 
-    def _keep(self, raw: bytes, reader: Any = None) -> Any:
+    def _keep(self, raw: bytes) -> Any:
         self.raw = raw
         return _NOTHING_FOUND
 
-    _read_lookup = _read_query = _keep
+    def _stub(self, method: str, serialize: Callable[[Any], bytes]) -> Any:
+        if method not in self._stubs:
+            # The channel with the logging interceptor came with google-cloud-datastore 2.21.
+            channel = getattr(self, "_logged_channel", self.grpc_channel)
+            self._stubs[method] = channel.unary_unary(
+                f"/google.datastore.v1.Datastore/{method}",
+                request_serializer=serialiser(serialize),
+                response_deserializer=self._keep,
+            )
+        return self._stubs[method]
+
+    @property
+    def lookup(self) -> Any:
+        """The Lookup call."""
+        return self._stub("Lookup", datastore_types.LookupRequest.serialize)
+
+    @property
+    def run_query(self) -> Any:
+        """The RunQuery call."""
+        return self._stub("RunQuery", datastore_types.RunQueryRequest.serialize)
 
 
 def answer_in_bytes(client: datastore.Client) -> BytesTransport:

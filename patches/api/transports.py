@@ -10,19 +10,17 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from logging import DEBUG, getLogger
 from typing import Any
 
 from google.cloud.datastore_v1.services.datastore import client as grpc_client
 from google.cloud.datastore_v1.services.datastore.client import DatastoreClient
-from google.cloud.datastore_v1.services.datastore.transports import grpc as grpc_transport
 from google.cloud.datastore_v1.services.datastore.transports.grpc import DatastoreGrpcTransport
 from google.cloud.datastore_v1.types import datastore as datastore_pb2
 
 from lazyentity._backend import EntityReader
 from lazyentity.patches.api.requests import commit_request, lookup_request, serialiser
 from lazyentity.patches.api.responses import LookupResponse, RunQueryResponse, read_by
-from lazyentity.patches.upstream import UpstreamModules, is_upstream
+from lazyentity.patches.upstream import UpstreamModules
 from lazyentity.readers import reader_of_rpc
 
 # A replacement that somebody else puts in their place gets the request that the client makes.
@@ -33,32 +31,6 @@ _grpc_commit = _upstream.upstream_function(DatastoreClient, "commit")
 _serialise_lookup = serialiser(datastore_pb2.LookupRequest.serialize)
 _serialise_query = serialiser(datastore_pb2.RunQueryRequest.serialize)
 _serialise_commit = serialiser(datastore_pb2.CommitRequest.serialize)
-
-
-_LOGGER = getLogger(grpc_transport.__name__)
-# They came with google-cloud-datastore 2.21.
-_LOG = "_interceptor", "_logged_channel"
-
-
-def _unlogged(transport: Any, logged: Any, plain: Any) -> Any:
-    """Return a stub that is the plain one for an RPC that is not logged: others make one for each.
-
-    If anything but the client's log was added to the channel, ``logged`` is returned.
-    """
-    interceptor, channel = (getattr(transport, name, None) for name in _LOG)
-    kind: Any = type(interceptor)
-    intercept = getattr(kind, "intercept_unary_unary", None)
-    added = {"_channel": transport.grpc_channel, "_interceptor": interceptor}
-    if getattr(channel, "__dict__", None) != added or not is_upstream(intercept, grpc_transport):
-        return logged
-
-    def stub(*arguments: Any, **options: Any) -> Any:
-        is_plain = kind.intercept_unary_unary is intercept and not _LOGGER.isEnabledFor(DEBUG)
-        return (plain if is_plain else logged)(*arguments, **options)
-
-    # Some clients send by futures.
-    vars(stub).update(future=logged.future, with_call=logged.with_call)
-    return stub
 
 
 class LazyDatastoreGrpcTransport(DatastoreGrpcTransport):
@@ -82,16 +54,15 @@ class LazyDatastoreGrpcTransport(DatastoreGrpcTransport):
     ) -> Callable[[Any], Any]:
         # _stubs is upstream's cache; its wrapped methods are keyed by the very stub.
         if method not in self._stubs:
-            plain, logged = (
-                channel.unary_unary(
-                    f"/google.datastore.v1.Datastore/{method}",
-                    request_serializer=serialize,
-                    response_deserializer=deserialize,
-                )
-                for channel in (self.grpc_channel, getattr(self, _LOG[1], self.grpc_channel))
+            # The channel with the logging interceptor came with google-cloud-datastore 2.21.
+            channel = getattr(self, "_logged_channel", self.grpc_channel)
+            self._stubs[method] = channel.unary_unary(
+                f"/google.datastore.v1.Datastore/{method}",
+                request_serializer=serialize,
+                response_deserializer=deserialize,
             )
-            self._stubs[method] = _unlogged(self, logged, plain)
-        return self._stubs[method]
+        stub: Callable[[Any], Any] = self._stubs[method]
+        return stub
 
     @property
     def lookup(self) -> Callable[[Any], Any]:
