@@ -154,7 +154,9 @@ class _LazyQuery(_LazyReads, Query):
         if type(iterator) is Iterator:
             iterator.__class__ = _wrapped_iterator
             # Not with the keys of a class: CPython 3.11 would search these for each entity.
-            iterator.__dict__ = dict(vars(iterator))
+            attributes, values = vars(iterator), dict(vars(iterator))
+            attributes.clear()
+            attributes.update(values)
         return iterator
 
 
