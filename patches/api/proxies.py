@@ -105,13 +105,13 @@ class MessageProxy(Proxy):
         return cls._real.pb(_unwrapped(instance), coerce=coerce)
 
     @classmethod
-    def serialize(cls, instance: Any) -> bytes:
-        return bytes(cls._real.serialize(_unwrapped(instance)))
+    def serialize(cls, instance: Any) -> Any:
+        return cls._real.serialize(_unwrapped(instance))
 
     @classmethod
-    def to_json(cls, instance: Any, **options: Any) -> str:
-        return str(cls._real.to_json(_unwrapped(instance), **options))
+    def to_json(cls, instance: Any, **options: Any) -> Any:
+        return cls._real.to_json(_unwrapped(instance), **options)
 
     @classmethod
-    def to_dict(cls, instance: Any, **options: Any) -> dict[str, Any]:
-        return dict(cls._real.to_dict(_unwrapped(instance), **options))
+    def to_dict(cls, instance: Any, **options: Any) -> Any:
+        return cls._real.to_dict(_unwrapped(instance), **options)

@@ -7,6 +7,7 @@ import gc
 import importlib
 import sys
 from typing import Any
+from unittest import mock
 
 import proto
 import pytest
@@ -69,6 +70,15 @@ def test_lookup_responses(response: Any, probe: Probe) -> None:
 def test_query_responses(response: Any, probe: Probe) -> None:
     """The same of a query's."""
     _check(probe, response, responses.RunQueryResponse)
+
+
+@pytest.mark.parametrize("name", ["serialize", "to_json", "to_dict"])
+@pytest.mark.parametrize("proxy", [responses.LookupResponse, responses.RunQueryResponse])
+def test_a_replaced_method_of_the_class(proxy: Any, name: str) -> None:
+    """The class of a response gives what the replacement gives, be it of another type."""
+    response = proxy.deserialize(b"")
+    with mock.patch.object(proxy._real, name) as replacement:
+        assert getattr(type(response), name)(response) is replacement.return_value
 
 
 def _proxy(response: Any) -> Any:
