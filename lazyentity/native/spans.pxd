@@ -55,7 +55,8 @@ cdef inline bint find_entity(Bytes base, Bytes at, Bytes end, ResultSpan* span) 
             ):
                 return 0
             at = stop
-        elif not skip_other(&at, end, RESULT_ENTITY, RESULT_ENTITY):
+        elif at[0] >= 0x80 or not skip_other(&at, end, RESULT_ENTITY, RESULT_ENTITY):
+            # A tag of more bytes may be that of a time.
             return 0
     if span.entity_start < 0:
         # No entity is an empty entity.

@@ -264,10 +264,15 @@ _TIMES = {
 
 
 @pytest.mark.parametrize("time", _TIMES.values(), ids=_TIMES)
-@pytest.mark.parametrize("number", [5, 6], ids=["update_time", "create_time"])
-def test_times_of_results(number: int, time: bytes) -> None:
+@pytest.mark.parametrize(
+    "tag",
+    [b"\x2a", b"\x32", b"\xaa\x00", b"\xb2\x80\x00"],
+    ids=["update_time", "create_time", "long tag", "longer tag"],
+)
+def test_times_of_results(tag: bytes, time: bytes) -> None:
     """Both backends refuse a response for a malformed time, as the client does."""
-    raw = wire.encode([wire.message(1, wire.delimited(1, RICH), wire.delimited(number, time))])
+    result = wire.encode([wire.delimited(1, RICH)]) + tag + bytes([len(time)]) + time
+    raw = wire.encode([wire.delimited(1, result)])
     stock = outcome(lambda: datastore_pb2.LookupResponse.deserialize(raw))
     for module in (native_results, responses):
         split = partial(module.split_lookup, raw, module.ReadRpc(), module.ResultBytes)
