@@ -126,6 +126,9 @@ cdef bint put_element(Writer* writer, dict element) except -1:
 
 cdef bint put_key(Writer* writer, dict fields) except -1:
     cdef uint8_t* start = begin(writer, KEY_PARTITION_ID)
+    if "to_protobuf" in fields:
+        # A replacement for this key alone.
+        return 0
     if not put_key_text(writer, PARTITION_PROJECT, fields["_project"]):
         return 0
     database = fields["_database"]

@@ -31,6 +31,9 @@ def complete_key_bytes(key: object, project: str, database: str) -> bytes | None
 
 def key_message(key: Key) -> Any:
     """As :meth:`lazyentity._backend.abc.Backend.key_message`."""
+    if "to_protobuf" in vars(key):
+        # A replacement for this key alone.
+        return None
     message = messages.Key()
     try:
         partition = message.partition_id

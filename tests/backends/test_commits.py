@@ -173,6 +173,12 @@ def _changing() -> Entity:
     return entity
 
 
+def _with_own_key_message() -> Entity:
+    entity = _entity(a=1)
+    vars(entity.key)["to_protobuf"] = Key("Other", 2, project="p").to_protobuf
+    return entity
+
+
 def _odd() -> Entity:
     entity = _entity(a=1)
     entity[b"b"] = 2
@@ -197,6 +203,7 @@ STOCK: dict[str, Callable[[], Entity]] = {
     "surrogate": lambda: _entity(a=1, b="\ud800"),
     "name that changes it": _changing,
     "odd name": _odd,
+    "own message of a key": _with_own_key_message,
 }
 
 

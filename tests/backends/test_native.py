@@ -88,6 +88,15 @@ def test_elements_that_no_constructor_makes(element: dict[str, Any]) -> None:
         assert module.key_bytes(key) in (None, stock)
 
 
+def test_a_key_whose_method_was_replaced() -> None:
+    """As a mock does it. The client calls the replacement."""
+    key = Key("Kind", 1, project="p")
+    vars(key)["to_protobuf"] = Key("Kind", 2, project="p").to_protobuf
+    for module in (native, pure):
+        assert module.key_bytes(key) is None
+        assert module.complete_key_bytes(key, "p", "") is None
+
+
 class _OtherKey(Key):
     pass
 
