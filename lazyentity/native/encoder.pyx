@@ -46,8 +46,8 @@ from lazyentity.native.tags cimport (
     VALUE_STRING,
     VALUE_TIMESTAMP,
 )
-from lazyentity.native.walks cimport DEEP, ODD, QUIET, SHALLOW, Survey, is_quiet, next_property
-from lazyentity.native.walks cimport survey, survey_value
+from lazyentity.native.walks cimport DEEP, ODD, QUIET, SHALLOW, Survey, are_names, is_quiet
+from lazyentity.native.walks cimport next_property, survey, survey_value
 from lazyentity.native.wellformed cimport is_entity
 from lazyentity.native.wire cimport Bytes, MAX_DEPTH, OUTERMOST, TO_ENTITY, TO_ITEM, TO_VALUE
 
@@ -66,7 +66,6 @@ cdef extern from "Python.h":
 
 
 cdef object ITEMS = dict.items
-cdef tuple FLAGS = (set, tuple, frozenset, list)
 # Held as objects: Cython would turn a check against a named type into one of the object's memory.
 cdef object CONTAINERS = (list, dict)
 cdef object DICT = dict
@@ -292,7 +291,7 @@ cdef bint put_properties(
         elif <Py_ssize_t>size >= 0 and owner is properties:
             is_storage = 1
             used = size
-        is_known = type(meanings) is dict and type(excluded) in FLAGS
+        is_known = type(meanings) is dict and are_names(excluded)
         has_meanings = is_known and bool(meanings)
         has_excluded = is_known and bool(excluded)
     left = used
@@ -323,8 +322,9 @@ cdef bint put_properties(
         if buffer.runs != runs and owner is not None:
             # Anything may have changed. The client asks for flag and meaning after the value.
             runs = buffer.runs
+            buffer.is_quiet = 0
             excluded, meanings = encoder.flags_of(encodable)
-            is_known = type(meanings) is dict and type(excluded) in FLAGS
+            is_known = type(meanings) is dict and are_names(excluded)
             has_meanings = is_known and bool(meanings)
             has_excluded = is_known and bool(excluded)
             if entry and (

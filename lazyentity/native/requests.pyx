@@ -209,7 +209,7 @@ cdef bytes serialised_quietly(object entity, object encodable_of):
         excluded, meanings = entity.exclude_from_indexes, entity._meanings
     except AttributeError:
         return None
-    if type(excluded) not in FLAGS or type(meanings) is not dict or meanings:
+    if not are_names(excluded) or type(meanings) is not dict or meanings:
         return None
     buffer.data = NULL
     buffer.size = buffer.capacity = buffer.runs = 0

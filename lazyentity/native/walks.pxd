@@ -17,10 +17,16 @@ cdef extern from *:
             || type == &PyBool_Type || value == Py_None || type == &PyBytes_Type;
     }
 
+    static int lazyentity_is_like_text(PyObject *name) {
+        return Py_TYPE(name)->tp_richcompare == PyUnicode_Type.tp_richcompare;
+    }
+
     #define lazyentity_is_exact(value) (PyList_CheckExact(value) || PyDict_CheckExact(value))
     """
     # Whether nothing but an error of the value runs Python code while it is encoded.
     bint is_quiet "lazyentity_is_quiet"(PyObject *value) noexcept
+    # Whether a comparison with a str runs no Python code.
+    bint is_like_text "lazyentity_is_like_text"(object name) noexcept
     bint is_list "PyList_Check"(PyObject *value) noexcept
     bint is_dict "PyDict_Check"(PyObject *value) noexcept
     bint is_exact "lazyentity_is_exact"(PyObject *value) noexcept
@@ -35,6 +41,27 @@ cdef enum Survey:
     NOISY  # encoding a value may run Python code, and so other threads, which may change the dict
     QUIET  # it runs none, unless for an error
     DEEP  # a value may be too deep
+
+
+cdef inline bint are_names(object excluded) except -1:
+    # Whether these tell without Python code if a str is among them.
+    kind = type(excluded)
+    if kind is set:
+        for name in <set>excluded:
+            if not is_like_text(name):
+                return 0
+        return 1
+    if kind is frozenset:
+        for name in <frozenset>excluded:
+            if not is_like_text(name):
+                return 0
+        return 1
+    if kind is list or kind is tuple:
+        for name in excluded:
+            if not is_like_text(name):
+                return 0
+        return 1
+    return 0
 
 
 cdef inline Survey survey(object properties, bint for_depth) noexcept:

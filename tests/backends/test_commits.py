@@ -124,13 +124,13 @@ def test_other_mutations(fields: Any) -> None:
 
 
 class _Same(str):
-    """The same name as a str, which changes an entity when it is compared."""
+    """The same name as a str, which does something when it is compared."""
 
-    __slots__ = ("entity",)
-    entity: Any
+    __slots__ = ("act",)
+    act: Callable[[], object]
 
     def __eq__(self, other: object) -> bool:
-        self.entity["later"] = 1
+        self.act()
         return str(self) == other
 
     __hash__ = str.__hash__
@@ -166,11 +166,28 @@ def _without(name: str, **properties: Any) -> Entity:
     return entity
 
 
-def _changing() -> Entity:
+def _acting(act: Callable[[Entity], object], excluded: type = set, **properties: Any) -> Entity:
     name = _Same("a")
-    entity = _entity(name, a=1, b=2)
-    name.entity = entity
+    entity = _entity(**properties)
+    entity.exclude_from_indexes = excluded([name])
+    name.act = partial(act, entity)
     return entity
+
+
+def _add(entity: Entity) -> None:
+    entity["later"] = 1
+
+
+def _refuse(entity: Entity) -> None:
+    raise KeyError(entity.key)
+
+
+def _grow(entity: Entity) -> None:
+    entity["a"].append(9)
+
+
+def _count(entity: Entity) -> None:
+    entity["b"].append(9)
 
 
 def _with_own_key_message() -> Entity:
@@ -201,7 +218,13 @@ STOCK: dict[str, Callable[[], Entity]] = {
     "no attribute, no property": lambda: _without("_meanings"),
     "large": lambda: _entity(a=1, b=2**63),
     "surrogate": lambda: _entity(a=1, b="\ud800"),
-    "name that changes it": _changing,
+    "name that changes it": lambda: _acting(_add, a=1, b=2),
+    "name that is compared too late": lambda: _acting(_refuse, a=2**63),
+    "name that refuses": lambda: _acting(_refuse, a=1),
+    "name that changes a written list": lambda: _acting(_grow, a=[1]),
+    "name that is compared once": lambda: _acting(_count, a=1, b=[], c=GeoPoint(1.5, 2.5)),
+    "names of a frozenset": lambda: _acting(_grow, frozenset, a=[1]),
+    "names of a tuple": lambda: _acting(_grow, tuple, a=[1], b=2),
     "odd name": _odd,
     "own message of a key": _with_own_key_message,
 }
