@@ -37,6 +37,7 @@ cdef inline bint find_entity(Bytes base, Bytes at, Bytes end, ResultSpan* span) 
     # protobuf takes.
     cdef Bytes entity_end
     cdef Bytes stop
+    cdef uint64_t tag
     span.start = at - base
     span.end = end - base
     span.entity_start = -1
@@ -55,8 +56,14 @@ cdef inline bint find_entity(Bytes base, Bytes at, Bytes end, ResultSpan* span) 
             ):
                 return 0
             at = stop
-        elif at[0] >= 0x80 or not skip_other(&at, end, RESULT_ENTITY, RESULT_ENTITY):
-            # A tag of more bytes may be that of a time.
+        elif (
+            not read_tag(&at, end, &tag)
+            # Tags of the above, in more bytes than they take.
+            or tag >> 3 == RESULT_ENTITY >> 3
+            or tag == RESULT_CREATE_TIME
+            or tag == RESULT_UPDATE_TIME
+            or not skip_field(&at, end, tag)
+        ):
             return 0
     if span.entity_start < 0:
         # No entity is an empty entity.

@@ -16,7 +16,7 @@ from google.cloud.datastore import helpers
 from google.cloud.datastore_v1.types import datastore as datastore_pb2
 from google.cloud.datastore_v1.types import query as query_pb2
 from google.protobuf.message import DecodeError
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import lazyentity
@@ -334,6 +334,7 @@ def _assert_same(entities: Any, stock: Any) -> None:
 
 @pytest.mark.parametrize("backend", IMPLEMENTATIONS)
 @given(raw=_LOOKUPS)
+@example(raw=b"\x0a\x03\xa0\x06\x00").via("an unknown field of a result")
 def test_torn_lookups(backend: str, raw: bytes) -> None:
     stock = datastore_pb2.LookupResponse.deserialize(raw)
     rest, found, missing = _split(backend, raw, "lookup")
