@@ -48,8 +48,11 @@ class Points:
             else:
                 report(unraisable)
 
+        # Held: CPython 3.11 collects garbage between looking the function up and calling it, and a
+        # finalizer that ran then had taken the last reference away.
+        begin = self._begin
         sys.unraisablehook = ignore
-        sys.settrace(self._begin)
+        sys.settrace(begin)
         try:
             yield
         finally:
