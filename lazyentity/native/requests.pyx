@@ -1,4 +1,5 @@
-"""The native backend's encoder of requests: keys, and the mutations around entities and keys in bytes.
+"""The native backend's encoder of requests: keys, the mutations around entities and keys in bytes, and
+the stock entities that it takes one walk to serialise. :mod:`encoder` includes it.
 
 Fields are written in protobuf's wire format, as upb writes them. Having upb parse that takes less time
 than setting them one by one.

@@ -44,7 +44,8 @@ cdef enum Survey:
 
 
 cdef inline bint are_names(object excluded) except -1:
-    # Whether these tell without Python code if a str is among them.
+    # Whether these tell without Python code if a str is among them. Before version 3.12, CPython may
+    # collect garbage where an iterator is made, and a finalizer may change them: no loop makes one there.
     kind = type(excluded)
     if kind is set:
         for name in <set>excluded:
