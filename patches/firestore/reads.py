@@ -13,15 +13,12 @@ from google.cloud.firestore_v1 import base_client, base_query
 from google.cloud.firestore_v1.base_document import DocumentSnapshot
 
 from lazyentity._dispatch import register
-from lazyentity._mode import is_eager
 from lazyentity.patches.firestore import operations
-from lazyentity.patches.firestore.eager import ApiInMode
 from lazyentity.patches.firestore.references import reference_in, reference_of
 from lazyentity.patches.firestore.responses import RESPONSES
-from lazyentity.patches.firestore.seams import CLIENT
 from lazyentity.patches.firestore.snapshots import snapshot_of
 from lazyentity.patches.firestore.sources import LOOKUP, QUERY, source_of
-from lazyentity.patches.firestore.transports import lazy_api, read_lazily
+from lazyentity.patches.firestore.transports import read_lazily
 from lazyentity.patches.upstream import is_upstream
 
 register(DocumentSnapshot, operations)
@@ -33,24 +30,9 @@ def replace_api(original: property, is_active: Callable[[], bool]) -> property:
     @functools.wraps(original.fget)  # type: ignore[arg-type]  # a getter it has
     def _firestore_api(client: Any) -> Any:
         api = original.__get__(client)
-        if not (is_active() and CLIENT.is_upstream()):
-            return api
-        lazy = lazy_api(api)
-        # The property is read each time that an RPC is sent.
-        return ApiInMode(lazy, True) if lazy is not api and is_eager() else lazy
-
-    return property(_firestore_api)
-
-
-def replace_async_api(original: property, is_active: Callable[[], bool]) -> property:
-    """Replace the property of an asyncio client that gives its API object."""
-
-    @functools.wraps(original.fget)  # type: ignore[arg-type]  # a getter it has
-    def _firestore_api(client: Any) -> Any:
-        api = original.__get__(client)
-        is_lazy = is_active() and CLIENT.is_upstream()
-        read_lazily(api, is_lazy, is_active)
-        return ApiInMode(api, True) if is_lazy and is_eager() else api
+        if is_active():
+            read_lazily(api)
+        return api
 
     return property(_firestore_api)
 

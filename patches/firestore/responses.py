@@ -37,15 +37,19 @@ class DocumentResponse(MessageProxy, DocumentBytes):
     _read_time_number: ClassVar[int]
     _bare_type: ClassVar[Any]
     _is_eager: bool | None
-    """Whether the RPC was sent inside ``eager()``, or what ``wrap()`` says; None for neither."""
+    """As the argument of :meth:`deserialize`."""
 
     def __init_subclass__(cls) -> None:
         cls._bare_type = cls._real.pb()
         cls._read_time_number = cls._bare_type.DESCRIPTOR.fields_by_name["read_time"].number
 
     @classmethod
-    def deserialize(cls, raw: bytes) -> Any:
+    def deserialize(cls, raw: bytes, is_eager: bool | None = None) -> Any:
         """Make a response of the bytes that a server sent; the real message, if it has other parts.
+
+        Args:
+            raw: the bytes.
+            is_eager: whether a stock snapshot is made of it; None, if the patch's mode says so.
 
         Raises:
             google.protobuf.message.DecodeError: if ``raw`` is malformed.
@@ -53,7 +57,7 @@ class DocumentResponse(MessageProxy, DocumentBytes):
         response = cls.of(raw, cls._read_time_number, cls._bare_type)
         if response is None:
             return cls._real.deserialize(raw)
-        response._is_eager = None
+        response._is_eager = is_eager
         return response
 
     @classmethod

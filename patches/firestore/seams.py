@@ -114,15 +114,13 @@ CLIENT: Final = ClientSpec(
     seams=[
         *_ENCODERS,
         *_RPCS,
-        Seam(
-            f"{_PACKAGE}.client",
-            "Client._firestore_api",
-            replacing("firestore.reads", "replace_api"),
-        ),
-        Seam(
-            f"{_PACKAGE}.async_client",
-            "AsyncClient._firestore_api",
-            replacing("firestore.reads", "replace_async_api"),
+        *(
+            Seam(
+                f"{_PACKAGE}.{module}",
+                f"{kind}._firestore_api",
+                replacing("firestore.reads", "replace_api"),
+            )
+            for module, kind in (("client", "Client"), ("async_client", "AsyncClient"))
         ),
         Seam(
             f"{_PACKAGE}.watch",
@@ -134,6 +132,7 @@ CLIENT: Final = ClientSpec(
     uses={
         # Responses with times, which all have, are lazy only if timestamps can be made natively.
         "google.api_core.datetime_helpers": ("DatetimeWithNanoseconds._nanosecond",),
+        "google.api_core.gapic_v1.method": ("_GapicCallable._target",),
         _BASE_DOCUMENT: tuple(
             f"{_SNAPSHOT}.{name}" for name in ("_client", "_data", "_exists", "_reference")
         ),
@@ -147,11 +146,7 @@ CLIENT: Final = ClientSpec(
         ),
         f"{_PACKAGE}.field_path": ("get_nested_value", "parse_field_path", "render_field_path"),
         _HELPERS: ("GeoPoint", "decode_dict", "reference_value_to_document"),
-        f"{_PACKAGE}.services.firestore.client": ("FirestoreClient._transport",),
-        f"{_PACKAGE}.services.firestore.transports.grpc": (
-            "FirestoreGrpcTransport._credentials",
-            "FirestoreGrpcTransport._stubs",
-        ),
+        f"{_PACKAGE}.services.firestore.transports.base": ("FirestoreTransport._wrapped_methods",),
         f"{_PACKAGE}.watch": ("Watch._firestore",),
         "proto.message": ("Message._pb",),
     },

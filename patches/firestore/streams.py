@@ -9,13 +9,15 @@ The client never hands such a stream out: applications see a generator around it
 
 from __future__ import annotations
 
+import functools
+import operator
 import os
 from collections import deque
 from collections.abc import Callable
 from typing import Any
 
 import grpc
-from grpc import _channel
+from grpc import _channel, aio
 
 from lazyentity.codec.interruptions import raise_if_of_handler
 from lazyentity.patches.upstream import is_upstream
@@ -25,6 +27,7 @@ grpc_channel: Any = _channel
 # Another gRPC may lack it, and then has its own streams.
 _Rendezvous: Any = getattr(grpc_channel, "_SingleThreadedRendezvous", object)
 _UnaryStream: Any = grpc.UnaryStreamMultiCallable
+_AioUnaryStream: Any = aio.UnaryStreamMultiCallable
 
 _EXPECTED = (grpc.RpcError, StopIteration)
 
@@ -73,23 +76,56 @@ class _Stream(_Rendezvous):  # type: ignore[misc]  # of Any
             self._abandoned.append((self._process, self._state, self._call))
 
 
-class _Method(_UnaryStream):  # type: ignore[misc]  # of Any
-    """A method of a service whose streams are read as the class above says."""
+class StreamingMethod(_UnaryStream, _AioUnaryStream):  # type: ignore[misc]  # of Any
+    """A method of the API that streams documents: what makes its responses is chosen for each RPC.
 
-    def __init__(self, single: Any, stock: Any, read: Callable[[bytes], Any]) -> None:
-        self._single = single
-        self._stock = stock
-        self._read = read
+    Args:
+        transport: one of the client's, or of a subclass.
+        path: the full name of the method.
+        stub: the client's own.
+        converters: the client's functions that make bytes of a request, and a response of bytes.
+        reader_of: given a request, returns what makes the responses; None for the client's own.
+    """
+
+    def __init__(
+        self,
+        transport: Any,
+        path: str,
+        stub: Any,
+        converters: tuple[Callable[[Any], bytes], Callable[[bytes], Any]],
+        reader_of: Callable[[Any], Callable[[bytes], Any] | None],
+    ) -> None:
+        serialize, self._deserialize = converters
+        self._stub, self._reader_of = stub, reader_of
+        logged = logged_channel(transport)
+        self._make = functools.partial(logged.unary_stream, path, request_serializer=serialize)
+        self._stubs: dict[Callable[[bytes], Any], Any] = {}
+        try:
+            self._functions = _functions()
+            self._single = _single(transport.grpc_channel, logged, path, serialize)
+        except (AttributeError, TypeError):
+            # An older or a newer gRPC.
+            self._single = None
         self._abandoned: deque[Any] = deque()
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, request: Any, *args: Any, **kwargs: Any) -> Any:
+        read = self._reader_of(request)
+        # Somebody's own deserialiser stays in charge.
+        if read is None or self._deserialize != getattr(
+            self._stub, "_response_deserializer", self._deserialize
+        ):
+            return self._stub(request, *args, **kwargs)
         self._forget_abandoned()
+        if self._single is None or not all(map(operator.is_, _functions(), self._functions)):
+            if read not in self._stubs:
+                self._stubs[read] = self._make(response_deserializer=read)
+            return self._stubs[read](request, *args, **kwargs)
         try:
-            stream = self._single(*args, **kwargs)
+            stream = self._single(request, *args, **kwargs)
         except ValueError:
             # The channel is closed: the text of the error is the other method's.
-            return self._stock(*args, **kwargs)
-        stream._read, stream._abandoned = self._read, self._abandoned
+            return self._stub(request, *args, **kwargs)
+        stream._read, stream._abandoned = read, self._abandoned
         stream._process = os.getpid()
         stream.__class__ = _Stream
         return stream
@@ -111,9 +147,8 @@ class _Method(_UnaryStream):  # type: ignore[misc]  # of Any
                     callback()
 
 
-# Error texts of gRPC and of the client have these names.
+# Error texts of gRPC and of the client have this name.
 _Stream.__name__ = "_MultiThreadedRendezvous"
-_Method.__name__ = "_UnaryStreamMultiCallable"
 
 
 def logged_channel(transport: Any) -> Any:
@@ -122,36 +157,16 @@ def logged_channel(transport: Any) -> Any:
     return getattr(transport, "_logged_channel", transport.grpc_channel)
 
 
-def read_by_caller(
-    transport: Any, method: str, serialize: Callable[[Any], bytes], read: Callable[[bytes], Any]
-) -> Any:
-    """Return a method of a transport's channel: gRPC's own, if others have a part in its RPCs.
-
-    Args:
-        transport: one of the client's, or of a subclass.
-        method: the full name.
-        serialize: makes the bytes of a request.
-        read: makes a response of its bytes.
-    """
-    logged = logged_channel(transport)
-    stock = logged.unary_stream(method, request_serializer=serialize, response_deserializer=read)
-    try:
-        single = _single(transport.grpc_channel, logged, method, serialize)
-    except (AttributeError, TypeError):
-        # An older or a newer gRPC.
-        return stock
-    return stock if single is None else _Method(single, stock, read)
-
-
-def _single(channel: Any, logged: Any, method: str, serialize: Any) -> Any:
+def _single(channel: Any, logged: Any, path: str, serialize: Any) -> Any:
+    """Return gRPC's method whose streams the reader receives; None, if others have a part in it."""
     if (
         type(channel) is not grpc_channel.Channel
         or (logged is not channel and not _adds_nothing(logged, channel))
         or grpc_channel.cygrpc.g_gevent_activated
-        or not _is_upstream()
+        or not all(is_upstream(function, grpc_channel) for function in _functions())
     ):
         return None
-    names = method.encode(), channel._target.encode()
+    names = path.encode(), channel._target.encode()
     return grpc_channel._SingleThreadedUnaryStreamMultiCallable(
         channel._channel, *names, serialize, None, None
     )
@@ -164,9 +179,9 @@ def _adds_nothing(logged: Any, channel: Any) -> bool:
     )
 
 
-def _is_upstream() -> bool:
-    """Whether nobody replaced what gRPC would do: monitoring tools count RPCs there."""
-    functions = (
+def _functions() -> tuple[Any, ...]:
+    """Return the functions that gRPC would call: monitoring tools replace them to count RPCs."""
+    return (
         grpc_channel.Channel.unary_stream,
         grpc_channel._UnaryStreamMultiCallable.__call__,
         grpc_channel._UnaryStreamMultiCallable.__init__,
@@ -176,4 +191,3 @@ def _is_upstream() -> bool:
         grpc_channel._handle_event,
         grpc_channel._abort,
     )
-    return all(is_upstream(function, grpc_channel) for function in functions)

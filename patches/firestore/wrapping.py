@@ -21,9 +21,8 @@ from google.cloud.firestore_v1.base_vector_query import BaseVectorQuery
 from lazyentity._environment import EAGER, is_set
 from lazyentity._mode import is_eager
 from lazyentity._types import describe_type
-from lazyentity.patches.firestore.eager import ApiInMode
 from lazyentity.patches.firestore.seams import CLIENT, CONVERSIONS
-from lazyentity.patches.firestore.transports import is_lazy_api, lazy_api
+from lazyentity.patches.firestore.transports import api_in_mode, read_lazily
 
 _PARTS = ("_client", "_parent", "_nested_query", "_collection_ref")
 _BOUND = (BaseCollectionReference, BaseDocumentReference, BaseQuery, BaseVectorQuery)
@@ -45,12 +44,10 @@ class _LazyReads:
     @property
     def _firestore_api(self) -> Any:
         api = self._lazyentity_stock._firestore_api
-        if not CLIENT.is_upstream():
+        if not (CLIENT.is_upstream() and read_lazily(api)):
             return api
         install()
-        lazy = lazy_api(api)
-        is_lazy = is_lazy_api(lazy)
-        return ApiInMode(lazy, self._lazyentity_is_eager or is_eager()) if is_lazy else lazy
+        return api_in_mode(api, self._lazyentity_is_eager or is_eager())
 
     # References of both are equal, as they are if both clients are one object.
     def __eq__(self, other: object) -> bool:

@@ -10,9 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from google.auth.credentials import AnonymousCredentials
 from google.cloud import firestore
-from google.cloud.firestore_v1 import client
 
 import lazyentity
 from tests.patches.firestore.conftest import EMULATOR_HOST, Make
@@ -168,20 +166,6 @@ def test_eager_by_the_environment(monkeypatch: pytest.MonkeyPatch, side: Any) ->
     for each in (side.client, lazyentity.wrap(side.client)):
         assert not is_lazy(side.one(each.document("things/01").get))
     assert "firestore" in lazyentity.patched()
-
-
-def test_credentials_are_those_of_the_client() -> None:
-    """The lazy API object sends over the client's own channel."""
-    lazyentity.patch("firestore", strict=True)
-    own = client.Client(project="p", credentials=AnonymousCredentials())
-    lazy: Any = own._firestore_api
-    stock: Any = own._firestore_api_internal
-    assert lazy is not stock
-    assert lazy is own._firestore_api
-    assert lazy.transport.grpc_channel is stock.transport.grpc_channel
-    assert lazy.transport.host == stock.transport.host
-    assert {**vars(lazy), "_transport": 0}.items() <= {**vars(stock), "_transport": 0}.items()
-    stock.transport.close()
 
 
 _PROGRAM = """

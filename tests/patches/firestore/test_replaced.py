@@ -10,6 +10,7 @@ from unittest import mock
 
 import grpc
 import pytest
+from google.api_core.gapic_v1.client_info import ClientInfo
 from google.cloud import firestore
 from google.cloud.firestore_v1 import _helpers, base_document, base_query, query
 from google.cloud.firestore_v1.services.firestore.client import FirestoreClient
@@ -196,27 +197,84 @@ def _told(record: logging.LogRecord) -> Any:
     return json.loads(json.dumps(request, default=str)) if request else None
 
 
-def test_a_client_of_another_transport_object(client: Any) -> None:
-    """A method that somebody put on the API object is called."""
+class _Answer(Exception):
+    """Of a method that somebody put on the API object."""
+
+
+@pytest.mark.parametrize("name", ["run_query", "batch_get_documents", "commit", "list_documents"])
+def test_methods_of_the_api_object(name: str, client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The object stays the client's, with every method that somebody put on it since."""
     lazyentity.patch("firestore", strict=True)
-    api = client._firestore_api_internal or client._firestore_api_helper(
-        FirestoreGrpcTransport, FirestoreClient, mock.Mock()
-    )
-    calls = []
+    things = client.collection("things")
+    calls: dict[str, Callable[[], Any]] = {
+        "run_query": lambda: list(things.stream()),
+        "batch_get_documents": things.document("01").get,
+        "commit": lambda: things.document("01").set({"a": 1}),
+        "list_documents": lambda: list(things.list_documents()),
+    }
+    assert all(map(is_lazy, calls["run_query"]()))
+    assert client._firestore_api is client._firestore_api_internal
+    api = client._firestore_api_internal
+    with monkeypatch.context() as changed:
+        changed.setattr(api, name, mock.Mock(side_effect=_Answer))
+        with pytest.raises(_Answer):
+            calls[name]()
+    assert is_lazy(calls["batch_get_documents"]())
+
+
+def test_a_method_of_the_api_object_that_reads_gets_messages(client: Any) -> None:
+    """Also the one of a wrapped client, and after reads that were lazy."""
+    lazyentity.patch("firestore", strict=True)
+    assert is_lazy(client.document("things/01").get())
+    api, seen = client._firestore_api_internal, []
     original = api.run_query
 
     def run_query(*args: Any, **kwargs: Any) -> Any:
-        calls.append(kwargs)
-        return original(*args, **kwargs)
+        for response in original(*args, **kwargs):
+            seen.append((type(response), kwargs["request"]["parent"]))
+            yield response
 
     api.run_query = run_query
-    assert len(list(client.collection("things").stream())) == 20
-    assert len(calls) == 1
+    parent = "projects/p/databases/(default)/documents"
+    for each in (client, lazyentity.wrap(client)):
+        seen.clear()
+        assert not any(map(is_lazy, each.collection("things").stream()))
+        assert seen == [(types_pb2.RunQueryResponse, parent)] * 20
 
 
-def test_somebody_elses_deserialiser_stays_in_charge(make_side: Make) -> None:
-    """As put into a stub of an asyncio client."""
-    side = make_side(firestore.AsyncClient)
+@pytest.mark.parametrize("is_late", [True, False])
+def test_a_transport_that_somebody_made(is_late: bool, client: Any, server: DocumentServer) -> None:
+    """Its requests have its own headers."""
+    seen: list[tuple[str, bool]] = []
+
+    class Interceptor(grpc.UnaryUnaryClientInterceptor, grpc.UnaryStreamClientInterceptor):
+        def intercept_unary_unary(self, proceed: Any, details: Any, request: Any) -> Any:
+            agent = dict(details.metadata)["x-goog-api-client"]
+            seen.append((details.method.rpartition("/")[2], agent.startswith("mine/1 ")))
+            return proceed(details, request)
+
+        intercept_unary_stream = intercept_unary_unary
+
+    lazyentity.patch("firestore", strict=True)
+    assert is_lazy(client.document("things/01").get())
+    transport = FirestoreGrpcTransport(
+        channel=grpc.intercept_channel(
+            grpc.insecure_channel(f"127.0.0.1:{server.port}"), Interceptor()
+        ),
+        client_info=ClientInfo(user_agent="mine/1"),
+    )
+    if is_late:
+        client._firestore_api_internal._transport = transport
+    else:
+        client._firestore_api_internal = FirestoreClient(transport=transport)
+    assert is_lazy(client.document("things/01").get())
+    assert all(map(is_lazy, client.collection("things").stream()))
+    client.document("things/01").set({"a": 1})
+    assert seen == [("BatchGetDocuments", True), ("RunQuery", True), ("Commit", True)]
+
+
+def test_somebody_elses_deserialiser_stays_in_charge(side: Any) -> None:
+    """As put into a stub of the client."""
     lazyentity.patch("firestore", strict=True)
     things = side.client.collection("things")
     assert all(map(is_lazy, side.all(things.stream)))

@@ -19,6 +19,7 @@ from grpc import _channel as grpc_channel
 
 import lazyentity
 from lazyentity.patches.firestore import streams
+from lazyentity.patches.firestore.responses import QueryResponse
 from tests.patches.firestore.conftest import EMULATOR_HOST, Make, Stopped, stopping
 from tests.patches.firestore.describing import is_lazy, outcome
 from tests.patches.firestore.documents import response_of
@@ -32,7 +33,8 @@ pytestmark = pytest.mark.usefixtures("numbered")
 
 def stub(client: Any) -> Any:
     """Return the method of a patched client that queries call."""
-    return client._firestore_api.transport.run_query
+    transport = client._firestore_api.transport
+    return transport._wrapped_methods[transport.run_query]._target.__wrapped__
 
 
 def count(client: Any) -> int:
@@ -43,13 +45,12 @@ def count(client: Any) -> int:
 def test_streams_are_received_by_their_reader(client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     lazyentity.patch("firestore", strict=True)
     threads = []
-    read = stub(client)._read
 
     def record(raw: bytes) -> Any:
         threads.append(threading.get_ident())
-        return read(raw)
+        return QueryResponse.deserialize(raw)
 
-    monkeypatch.setattr(stub(client), "_read", record)
+    monkeypatch.setattr(stub(client), "_reader_of", lambda request: record)
     assert count(client) == 20
     assert threads == [threading.get_ident()] * 20
 
@@ -100,11 +101,11 @@ def test_a_signal_handler_that_raises(
     """Its exception arrives as it is, and nobody waits for events that were lost with it."""
     lazyentity.patch("firestore", strict=True)
     method = stub(client)
-    read, handle = method._read, grpc_channel._handle_event
+    handle = grpc_channel._handle_event
 
     def reading(raw: bytes) -> Any:
         signal.raise_signal(signal.SIGINT)
-        return read(raw)
+        return QueryResponse.deserialize(raw)
 
     def handling(*args: Any) -> Any:
         signal.raise_signal(signal.SIGINT)
@@ -112,9 +113,11 @@ def test_a_signal_handler_that_raises(
 
     with stopping(), monkeypatch.context() as replaced:
         if at == "message":
-            replaced.setattr(method, "_read", reading)
+            replaced.setattr(method, "_reader_of", lambda request: reading)
         else:
             replaced.setattr(grpc_channel, "_handle_event", handling)
+            # As if it were gRPC's own.
+            replaced.setattr(method, "_functions", streams._functions())
         with pytest.raises(Stopped):
             count(client)
     gc.collect()
@@ -172,21 +175,26 @@ def test_errors_are_those_of_grpc(
         lazyentity.patch("firestore", strict=True)
         assert failed() == stock
         assert stock[0] == found
-        assert isinstance(stub(client), streams._Method)
+        assert stub(client)._single is not None
 
 
 @pytest.mark.parametrize(
-    ("holder", "name"),
+    ("holder", "name", "is_read_before"),
     [
-        (grpc_channel._UnaryStreamMultiCallable, "__call__"),
-        (grpc_channel._MultiThreadedRendezvous, "_next"),
-        (grpc_channel.Channel, "unary_stream"),
+        (grpc_channel._UnaryStreamMultiCallable, "__call__", False),
+        (grpc_channel._UnaryStreamMultiCallable, "__call__", True),
+        (grpc_channel._MultiThreadedRendezvous, "_next", False),
+        (grpc_channel._MultiThreadedRendezvous, "_next", True),
+        (grpc_channel.Channel, "unary_stream", False),
     ],
 )
 def test_replaced_functions_of_grpc_stay_in_charge(
-    holder: Any, name: str, client: Any, monkeypatch: pytest.MonkeyPatch
+    holder: Any, name: str, is_read_before: bool, client: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As monitoring tools replace them."""
+    """As monitoring tools replace them, also after a client has read."""
+    if is_read_before:
+        lazyentity.patch("firestore", strict=True)
+        assert count(client) == 20
     original, called = getattr(holder, name), []
 
     def counted(*args: Any, **kwargs: Any) -> Any:
@@ -226,7 +234,7 @@ def test_another_version_of_grpc(
         else:
             changed.setattr(grpc_channel, name, other)
         method = stub(client)
-    assert not isinstance(method, streams._Method)
+    assert method._single is None
     assert all(map(is_lazy, client.collection("things").stream()))
 
 
