@@ -28,7 +28,10 @@ def replace_on_snapshot(
 
     @functools.wraps(original)
     def on_snapshot(self: Any, proto: Any) -> Any:
-        if type(proto) is _ListenResponse and is_active() and CLIENT.is_upstream():
+        is_known = (
+            type(proto) is _ListenResponse and self._document_snapshot_cls is DocumentSnapshot
+        )
+        if is_known and is_active() and CLIENT.is_upstream():
             change = proto._pb.document_change
             data = _decoded(change.document, self._firestore) if change.target_ids else UNDECODED
             if data is not UNDECODED:

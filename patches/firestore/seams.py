@@ -95,6 +95,7 @@ CLIENT: Final = ClientSpec(
             for name in (
                 "decode_dict",
                 "decode_value",
+                "get_doc_id",
                 "reference_value_to_document",
                 "verify_path",
             )
@@ -102,7 +103,10 @@ CLIENT: Final = ClientSpec(
         AttributePath(_BASE_DOCUMENT, "BaseDocumentReference.__init__"),
         AttributePath(f"{_PACKAGE}.base_collection", "BaseCollectionReference.document"),
         AttributePath(f"{_PACKAGE}.base_client", "BaseClient._document_path_helper"),
-        AttributePath(f"{_PACKAGE}.base_client", "_path_helper"),
+        *(
+            AttributePath(f"{_PACKAGE}.base_client", name)
+            for name in ("_get_reference", "_path_helper")
+        ),
     ],
     writing=[
         *_ENCODERS,
@@ -147,7 +151,7 @@ CLIENT: Final = ClientSpec(
         f"{_PACKAGE}.field_path": ("get_nested_value", "parse_field_path", "render_field_path"),
         _HELPERS: ("GeoPoint", "decode_dict", "reference_value_to_document"),
         f"{_PACKAGE}.services.firestore.transports.base": ("FirestoreTransport._wrapped_methods",),
-        f"{_PACKAGE}.watch": ("Watch._firestore",),
+        f"{_PACKAGE}.watch": ("Watch._document_snapshot_cls", "Watch._firestore"),
         "proto.message": ("Message._pb",),
     },
 )
