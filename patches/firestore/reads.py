@@ -9,7 +9,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from google.cloud.firestore_v1 import base_client, base_query
+from google.cloud.firestore_v1 import base_client, base_query, document
 from google.cloud.firestore_v1.base_document import DocumentSnapshot
 
 from lazyentity._dispatch import register
@@ -37,6 +37,11 @@ def replace_api(original: property, is_active: Callable[[], bool]) -> property:
     return property(_firestore_api)
 
 
+def _is_lazy(response: Any, module: Any) -> bool:
+    """Whether a lazy snapshot can be made, for a module with the client's class of snapshots."""
+    return type(response) in RESPONSES and module.DocumentSnapshot is DocumentSnapshot
+
+
 def replace_lookup_conversion(
     original: Callable[..., Any], is_active: Callable[[], bool]
 ) -> Callable[..., Any]:
@@ -47,7 +52,7 @@ def replace_lookup_conversion(
 
     @functools.wraps(original)
     def _parse_batch_get(get_doc_response: Any, reference_map: Any, client: Any) -> Any:
-        if type(get_doc_response) in RESPONSES:
+        if _is_lazy(get_doc_response, base_client):
             reference = reference_map.get(get_doc_response.name)
             if reference is not None:
                 return snapshot_of(get_doc_response, reference, LOOKUP)
@@ -66,7 +71,7 @@ def replace_query_conversion(
 
     @functools.wraps(original)
     def _query_response_to_snapshot(response_pb: Any, collection: Any, expected_prefix: Any) -> Any:
-        if type(response_pb) in RESPONSES and response_pb.is_in(expected_prefix):
+        if _is_lazy(response_pb, document) and response_pb.is_in(expected_prefix):
             source, reference = source_of(collection), None
             if source is None:
                 reference = reference_in(collection, response_pb.name.rpartition("/")[2])
@@ -86,7 +91,7 @@ def replace_group_conversion(
 
     @functools.wraps(original)
     def _collection_group_query_response_to_snapshot(response_pb: Any, collection: Any) -> Any:
-        if type(response_pb) in RESPONSES:
+        if _is_lazy(response_pb, document):
             reference = reference_of(collection._client, response_pb.name)
             snapshot = snapshot_of(response_pb, reference, QUERY)
             # The client leaves these times as messages.

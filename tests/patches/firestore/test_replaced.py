@@ -12,7 +12,14 @@ import grpc
 import pytest
 from google.api_core.gapic_v1.client_info import ClientInfo
 from google.cloud import firestore
-from google.cloud.firestore_v1 import _helpers, base_document, base_query, query
+from google.cloud.firestore_v1 import (
+    _helpers,
+    base_client,
+    base_document,
+    base_query,
+    document,
+    query,
+)
 from google.cloud.firestore_v1.services.firestore.client import FirestoreClient
 from google.cloud.firestore_v1.services.firestore.transports.grpc import FirestoreGrpcTransport
 from google.cloud.firestore_v1.types import firestore as types_pb2
@@ -69,7 +76,9 @@ def test_somebody_elses_transport_stays_in_charge(client: Any, server: DocumentS
     [
         (_helpers, "decode_dict"),
         (_helpers, "decode_value"),
+        (_helpers, "get_doc_id"),
         (_helpers, "reference_value_to_document"),
+        (base_client, "_get_reference"),
         (base_document.DocumentSnapshot, "__init__"),
         (base_document.DocumentSnapshot, "to_dict"),
         (base_document.DocumentSnapshot, "get"),
@@ -91,6 +100,29 @@ def test_a_replaced_conversion_stays_in_charge(
     assert not any(map(is_lazy, found))
     assert found[3].to_dict() == {"number": 3, "map": {"a": [3, "text"]}}
     assert found[3].get("map.a") == [3, "text"]
+
+
+@pytest.mark.parametrize("module", [base_client, document])
+def test_a_replaced_class_of_snapshots(
+    module: Any, client: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It gets what the client's own gets."""
+
+    class Snapshot(base_document.DocumentSnapshot):  # type: ignore[type-arg]  # a version has none
+        pass
+
+    def kinds() -> list[Any]:
+        queries = client.collection("things"), client.collection_group("things")
+        found = [next(iter(query.limit(1).stream())) for query in queries]
+        return [
+            (type(each), each.to_dict()) for each in (*found, client.document("things/01").get())
+        ]
+
+    monkeypatch.setattr(module, "DocumentSnapshot", Snapshot)
+    stock = kinds()
+    assert Snapshot in [kind for kind, _ in stock]
+    lazyentity.patch("firestore", strict=True)
+    assert kinds() == stock
 
 
 @pytest.mark.parametrize("is_before", [True, False])
