@@ -39,7 +39,11 @@ def replace_api(original: property, is_active: Callable[[], bool]) -> property:
 
 def _is_lazy(response: Any, module: Any) -> bool:
     """Whether a lazy snapshot can be made, for a module with the client's class of snapshots."""
-    return type(response) in RESPONSES and module.DocumentSnapshot is DocumentSnapshot
+    return (
+        type(response) in RESPONSES
+        and not response._is_whole
+        and module.DocumentSnapshot is DocumentSnapshot
+    )
 
 
 def replace_lookup_conversion(

@@ -31,13 +31,15 @@ class DocumentResponse(MessageProxy, DocumentBytes):
     The stub of a method that streams gives these in place of the messages that hold nothing else.
     """
 
-    __slots__ = ("_is_eager", "_message")
+    __slots__ = ("_is_eager", "_is_whole", "_message")
 
     _document_field: ClassVar[str]
     _read_time_number: ClassVar[int]
     _bare_type: ClassVar[Any]
     _is_eager: bool | None
     """As the argument of :meth:`deserialize`."""
+    _is_whole: bool
+    """Whether the real message was made. Somebody may have changed it since."""
 
     def __init_subclass__(cls) -> None:
         cls._bare_type = cls._real.pb()
@@ -57,7 +59,7 @@ class DocumentResponse(MessageProxy, DocumentBytes):
         response = cls.of(raw, cls._read_time_number, cls._bare_type)
         if response is None:
             return cls._real.deserialize(raw)
-        response._is_eager = is_eager
+        response._is_eager, response._is_whole = is_eager, False
         return response
 
     @classmethod
@@ -66,6 +68,7 @@ class DocumentResponse(MessageProxy, DocumentBytes):
         return cls.again(raw, cls._read_time_number, cls._bare_type)
 
     def _make(self) -> Any:
+        self._is_whole = True
         return self._real.deserialize(self.raw)
 
     def parsed_document(self) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 from unittest import mock
 
@@ -180,14 +180,24 @@ def test_the_own_class_of_references(client: Any) -> None:
     assert type(client.document("things/01").get().reference) is firestore.DocumentReference
 
 
-def test_a_channel_with_an_interceptor(client: Any, server: DocumentServer) -> None:
-    """It sees the RPC of each read."""
+@pytest.mark.parametrize("value", [None, 7])
+def test_a_channel_with_an_interceptor(
+    value: int | None, client: Any, server: DocumentServer
+) -> None:
+    """It sees the RPC of each read, and may change a field of the documents."""
     seen = []
+
+    def changed(stream: Any) -> Iterator[Any]:
+        for response in stream:
+            document = getattr(response, "found", None) or response.document
+            document.fields["number"].integer_value = value
+            yield response
 
     class Interceptor(grpc.UnaryStreamClientInterceptor):
         def intercept_unary_stream(self, proceed: Any, details: Any, request: Any) -> Any:
             seen.append(details.method.rpartition("/")[2])
-            return proceed(details, request)
+            stream = proceed(details, request)
+            return stream if value is None else changed(stream)
 
     channel = grpc.intercept_channel(
         grpc.insecure_channel(f"127.0.0.1:{server.port}"), Interceptor()
@@ -196,8 +206,10 @@ def test_a_channel_with_an_interceptor(client: Any, server: DocumentServer) -> N
         transport=FirestoreGrpcTransport(channel=channel)
     )
     lazyentity.patch("firestore", strict=True)
-    assert all(map(is_lazy, client.collection("things").stream()))
-    assert is_lazy(client.document("things/01").get())
+    found = [*client.collection("things").stream(), client.document("things/01").get()]
+    assert [is_lazy(each) for each in found] == [value is None] * 21
+    numbers = [each.get("number") for each in found]
+    assert numbers == ([*range(20), 1] if value is None else [value] * 21)
     assert seen == ["RunQuery", "BatchGetDocuments"]
 
 
