@@ -184,10 +184,13 @@ def test_plain_ones_are_made_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
         (firestore.Client, "document"),
         (firestore.DocumentReference, "__init__"),
         (firestore.CollectionReference, "document"),
+        (CLIENTS[0], "document"),
+        (collection, "document"),
     ):
+        kind = holder if isinstance(holder, type) else type(holder)
         called.clear()
         with monkeypatch.context() as replaced:
             replaced.setattr(holder, name, count(getattr(holder, name)))
             references.reference_in(collection, "x")
             # Older versions inherit one of them.
-            assert any(each.endswith(f"{holder.__name__}.{name}") for each in called)
+            assert any(each.endswith(f"{kind.__name__}.{name}") for each in called)
