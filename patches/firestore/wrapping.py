@@ -51,7 +51,7 @@ class _LazyReads:
 
     # References of both are equal, as they are if both clients are one object.
     def __eq__(self, other: object) -> bool:
-        return _stock_of(other) is self._lazyentity_stock
+        return True if _stock_of(other) is self._lazyentity_stock else NotImplemented
 
     def __hash__(self) -> int:
         return hash(self._lazyentity_stock)
