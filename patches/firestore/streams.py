@@ -36,7 +36,8 @@ class _Stream(_Rendezvous):  # type: ignore[misc]  # of Any
     """A stream of an RPC."""
 
     _read: Callable[[bytes], Any]
-    _abandoned: deque[Any]
+    # Keeps the channel alive, which gRPC closes with the last reference to it.
+    _method: StreamingMethod
     _process: int
     _is_interrupted = False
 
@@ -73,7 +74,7 @@ class _Stream(_Rendezvous):  # type: ignore[misc]  # of Any
         super().__del__()
         if self._state.due and not self._is_interrupted:
             # Otherwise the channel keeps what it knows of the RPC.
-            self._abandoned.append((self._process, self._state, self._call))
+            self._method._abandoned.append((self._process, self._state, self._call))
 
 
 class StreamingMethod(_UnaryStream, _AioUnaryStream):  # type: ignore[misc]  # of Any
@@ -125,8 +126,7 @@ class StreamingMethod(_UnaryStream, _AioUnaryStream):  # type: ignore[misc]  # o
         except ValueError:
             # The channel is closed: the text of the error is the other method's.
             return self._stub(request, *args, **kwargs)
-        stream._read, stream._abandoned = read, self._abandoned
-        stream._process = os.getpid()
+        stream._read, stream._method, stream._process = read, self, os.getpid()
         stream.__class__ = _Stream
         return stream
 

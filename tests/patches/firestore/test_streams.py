@@ -144,6 +144,27 @@ def _waiting(request: bytes, context: Any) -> Iterator[bytes]:
     yield from ()
 
 
+def test_a_stream_keeps_its_channel(make_side: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of threads that use a client first, each makes an API object, and all but one are dropped."""
+    dropped = threading.Event()
+
+    def answer(request: bytes, context: Any) -> Iterator[bytes]:
+        yield response_of({"a": 1})
+        dropped.wait(60)
+        yield response_of({"a": 2})
+
+    lazyentity.patch("firestore", strict=True)
+    with serving({"RunQuery": grpc.unary_stream_rpc_method_handler(answer)}) as port:
+        monkeypatch.setenv(EMULATOR_HOST, f"127.0.0.1:{port}")
+        client = make_side().client
+        stream = client.collection("things").stream()
+        found = [next(stream)]
+        client._firestore_api_internal = client._transport = None
+        gc.collect()
+        dropped.set()
+        assert [each.get("a") for each in found + list(stream)] == [1, 2]
+
+
 @pytest.mark.parametrize(
     ("answer", "found", "error"),
     [
