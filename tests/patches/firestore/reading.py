@@ -73,6 +73,7 @@ READS: dict[str, Read] = {
     "getting_a_query": lambda side: list(
         side.one(_things(side).order_by("number", direction="DESCENDING").limit(3).get)
     ),
+    "listed_documents": lambda side: side.all(_things(side).list_documents),
     "limits_to_the_last": lambda side: list(
         side.one(_things(side).order_by("number").limit_to_last(3).get)
     ),
@@ -243,14 +244,6 @@ def a_transaction(side: Any) -> Any:
         ]
 
     return side.in_transaction(work)
-
-
-@read
-def listed_documents(side: Any) -> Any:
-    listed = _things(side).list_documents()
-    if hasattr(listed, "__aiter__"):
-        return side.all(lambda: listed)
-    return list(listed)
 
 
 @read

@@ -19,7 +19,8 @@ from tests.patches.firestore.reading import WHEN
 from tests.patches.firestore.server import DocumentServer
 from tests.patches.firestore.sides import SIDES, Awaited, Blocking
 
-_names = st.sampled_from(["one", "two", "three"])
+_NAMES = "one", "two", "three"
+_names = st.sampled_from(_NAMES)
 _paths = st.sampled_from(["a", "b", "a.b", "a.b.c", "nope", "b.x"])
 _leaves = st.one_of(
     st.none(),
@@ -41,6 +42,23 @@ _values = st.recursive(
     max_leaves=6,
 )
 _documents = st.dictionaries(st.sampled_from("abc"), _values, max_size=3)
+
+
+def _get(client: Any, number: int) -> Any:
+    return [client.document(f"things/{_NAMES[number % 3]}").get()]
+
+
+def _get_all(client: Any, _: int) -> Any:
+    return client.get_all([client.document(f"things/{name}") for name in _NAMES])
+
+
+def _query(client: Any, number: int) -> Any:
+    found = client.collection("things").where(filter=FieldFilter("c", ">", number))
+    return found.order_by("c").stream()
+
+
+def _query_all(client: Any, _: int) -> Any:
+    return client.collection("things").stream()
 
 
 class Documents(RuleBasedStateMachine):
@@ -90,23 +108,18 @@ class Documents(RuleBasedStateMachine):
     def change_the_patch(self, is_patched: bool, is_eager: bool) -> None:
         self._is_patched, self._is_eager = is_patched, is_eager
 
-    @rule(name=_names, document=_documents)
-    def write(self, name: str, document: dict[str, Any]) -> None:
-        self._both(lambda client, _: _done(client.document(f"things/{name}").set(document)))
+    @rule(how=st.sampled_from(["set", "create", "merge"]), name=_names, document=_documents)
+    def write(self, name: str, document: dict[str, Any], how: str = "set") -> None:
+        method, options = (how, {}) if how != "merge" else ("set", {"merge": True})
+
+        def work(client: Any, _: Any) -> Any:
+            return _done(getattr(client.document(f"things/{name}"), method)(document, **options))
+
+        self._both(work)
 
     @rule(name=_names, path=st.sampled_from(["a", "a.b", "c"]), value=_values)
     def update(self, name: str, path: str, value: Any) -> None:
         self._both(lambda client, _: _done(client.document(f"things/{name}").update({path: value})))
-
-    @rule(name=_names, document=_documents)
-    def merge(self, name: str, document: dict[str, Any]) -> None:
-        self._both(
-            lambda client, _: _done(client.document(f"things/{name}").set(document, merge=True))
-        )
-
-    @rule(name=_names, document=_documents)
-    def create(self, name: str, document: dict[str, Any]) -> None:
-        self._both(lambda client, _: _done(client.document(f"things/{name}").create(document)))
 
     @rule(documents=st.dictionaries(_names, _documents, max_size=3), is_bulk=st.booleans())
     def write_several(self, documents: dict[str, dict[str, Any]], is_bulk: bool) -> None:
@@ -128,34 +141,9 @@ class Documents(RuleBasedStateMachine):
     def delete(self, name: str) -> None:
         self._both(lambda client, _: _done(client.document(f"things/{name}").delete()))
 
-    @rule(name=_names)
-    def get(self, name: str) -> None:
-        self._both(lambda client, held: _kept(held, [client.document(f"things/{name}").get()]))
-
-    @rule()
-    def get_all(self) -> None:
-        names = ("one", "two", "three")
-        self._both(
-            lambda client, held: _kept(
-                held, client.get_all([client.document(f"things/{name}") for name in names])
-            )
-        )
-
-    @rule(bound=st.integers(-5, 5))
-    def query(self, bound: int) -> None:
-        self._both(
-            lambda client, held: _kept(
-                held,
-                client.collection("things")
-                .where(filter=FieldFilter("c", ">", bound))
-                .order_by("c")
-                .stream(),
-            )
-        )
-
-    @rule()
-    def query_all(self) -> None:
-        self._both(lambda client, held: _kept(held, client.collection("things").stream()))
+    @rule(read=st.sampled_from([_get, _get_all, _query, _query_all]), number=st.integers(-5, 5))
+    def read(self, read: Callable[[Any, int], Any], number: int) -> None:
+        self._both(lambda client, held: _kept(held, read(client, number)))
 
     @rule(at=st.integers(0, 20), path=_paths)
     def read_a_snapshot(self, at: int, path: str) -> None:

@@ -25,6 +25,7 @@ from google.cloud.firestore_v1.services.firestore.transports.grpc import Firesto
 from google.cloud.firestore_v1.types import firestore as types_pb2
 
 import lazyentity
+from lazyentity.patches.api.proxies import Proxy
 from tests.patches.firestore.conftest import Make
 from tests.patches.firestore.describing import is_lazy
 from tests.patches.firestore.server import DocumentServer
@@ -180,37 +181,55 @@ def test_the_own_class_of_references(client: Any) -> None:
     assert type(client.document("things/01").get().reference) is firestore.DocumentReference
 
 
-@pytest.mark.parametrize("value", [None, 7])
-def test_a_channel_with_an_interceptor(
-    value: int | None, client: Any, server: DocumentServer
-) -> None:
-    """It sees the RPC of each read, and may change a field of the documents."""
-    seen = []
+class _Interceptor(grpc.UnaryUnaryClientInterceptor, grpc.UnaryStreamClientInterceptor):
+    """Records the method and the user agent of each RPC, and may change a field of documents."""
 
-    def changed(stream: Any) -> Iterator[Any]:
+    def __init__(self, value: int | None) -> None:
+        self._value = value
+        self.seen: list[tuple[str, str]] = []
+
+    def intercept_unary_unary(self, proceed: Any, details: Any, request: Any) -> Any:
+        agent = dict(details.metadata)["x-goog-api-client"].partition(" ")[0]
+        self.seen.append((details.method.rpartition("/")[2], agent))
+        return proceed(details, request)
+
+    def intercept_unary_stream(self, proceed: Any, details: Any, request: Any) -> Any:
+        stream = self.intercept_unary_unary(proceed, details, request)
+        return stream if self._value is None else self._changed(stream)
+
+    def _changed(self, stream: Any) -> Iterator[Any]:
         for response in stream:
-            document = getattr(response, "found", None) or response.document
-            document.fields["number"].integer_value = value
+            found = getattr(response, "found", None) or response.document
+            found.fields["number"].integer_value = self._value
             yield response
 
-    class Interceptor(grpc.UnaryStreamClientInterceptor):
-        def intercept_unary_stream(self, proceed: Any, details: Any, request: Any) -> Any:
-            seen.append(details.method.rpartition("/")[2])
-            stream = proceed(details, request)
-            return stream if value is None else changed(stream)
 
-    channel = grpc.intercept_channel(
-        grpc.insecure_channel(f"127.0.0.1:{server.port}"), Interceptor()
-    )
-    client._firestore_api_internal = FirestoreClient(
-        transport=FirestoreGrpcTransport(channel=channel)
-    )
+@pytest.mark.parametrize("is_late", [True, False])
+@pytest.mark.parametrize("value", [None, 7])
+def test_a_transport_that_somebody_made(
+    value: int | None, is_late: bool, client: Any, server: DocumentServer
+) -> None:
+    """Its requests have its own headers; an interceptor of it sees each RPC, and all responses."""
     lazyentity.patch("firestore", strict=True)
+    assert is_lazy(client.document("things/01").get())
+    interceptor = _Interceptor(value)
+    transport = FirestoreGrpcTransport(
+        channel=grpc.intercept_channel(
+            grpc.insecure_channel(f"127.0.0.1:{server.port}"), interceptor
+        ),
+        client_info=ClientInfo(user_agent="mine/1"),
+    )
+    if is_late:
+        client._firestore_api_internal._transport = transport
+    else:
+        client._firestore_api_internal = FirestoreClient(transport=transport)
     found = [*client.collection("things").stream(), client.document("things/01").get()]
     assert [is_lazy(each) for each in found] == [value is None] * 21
     numbers = [each.get("number") for each in found]
     assert numbers == ([*range(20), 1] if value is None else [value] * 21)
-    assert seen == ["RunQuery", "BatchGetDocuments"]
+    client.document("things/01").set({"a": 1})
+    methods = ("RunQuery", "BatchGetDocuments", "Commit")
+    assert interceptor.seen == [(method, "mine/1") for method in methods]
 
 
 def test_logging_is_the_clients(
@@ -241,80 +260,49 @@ def _told(record: logging.LogRecord) -> Any:
     return json.loads(json.dumps(request, default=str)) if request else None
 
 
-class _Answer(Exception):
-    """Of a method that somebody put on the API object."""
+@pytest.mark.parametrize(
+    ("name", "is_read"),
+    [
+        ("run_query", True),
+        ("batch_get_documents", True),
+        ("commit", False),
+        ("list_documents", False),
+    ],
+)
+def test_methods_of_the_api_object(
+    name: str, is_read: bool, client: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The object stays the client's, with every method that somebody put on it since.
 
-
-@pytest.mark.parametrize("name", ["run_query", "batch_get_documents", "commit", "list_documents"])
-def test_methods_of_the_api_object(name: str, client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The object stays the client's, with every method that somebody put on it since."""
+    A method that reads gets messages, that of a wrapped client too.
+    """
     lazyentity.patch("firestore", strict=True)
-    things = client.collection("things")
-    calls: dict[str, Callable[[], Any]] = {
-        "run_query": lambda: list(things.stream()),
-        "batch_get_documents": things.document("01").get,
-        "commit": lambda: things.document("01").set({"a": 1}),
-        "list_documents": lambda: list(things.list_documents()),
-    }
-    assert all(map(is_lazy, calls["run_query"]()))
-    assert client._firestore_api is client._firestore_api_internal
-    api = client._firestore_api_internal
-    with monkeypatch.context() as changed:
-        changed.setattr(api, name, mock.Mock(side_effect=_Answer))
-        with pytest.raises(_Answer):
-            calls[name]()
-    assert is_lazy(calls["batch_get_documents"]())
+    api, seen = client._firestore_api, set()
+    assert api is client._firestore_api_internal
+    original = getattr(api, name)
 
+    def method(*args: Any, **kwargs: Any) -> Any:
+        result = original(*args, **kwargs)
+        received = list(result) if is_read else [result]
+        seen.update(map(type, received))
+        return iter(received) if is_read else result
 
-def test_a_method_of_the_api_object_that_reads_gets_messages(client: Any) -> None:
-    """Also the one of a wrapped client, and after reads that were lazy."""
-    lazyentity.patch("firestore", strict=True)
-    assert is_lazy(client.document("things/01").get())
-    api, seen = client._firestore_api_internal, []
-    original = api.run_query
+    def are_lazy(of: Any) -> set[bool]:
+        things = of.collection("things")
+        found = [*things.stream(), things.document("01").get()]
+        things.document("01").set({"a": 1})
+        assert len(list(things.list_documents())) == 20
+        return set(map(is_lazy, found))
 
-    def run_query(*args: Any, **kwargs: Any) -> Any:
-        for response in original(*args, **kwargs):
-            seen.append((type(response), kwargs["request"]["parent"]))
-            yield response
-
-    api.run_query = run_query
-    parent = "projects/p/databases/(default)/documents"
+    assert are_lazy(client) == {True}
+    monkeypatch.setattr(api, name, method)
     for each in (client, lazyentity.wrap(client)):
         seen.clear()
-        assert not any(map(is_lazy, each.collection("things").stream()))
-        assert seen == [(types_pb2.RunQueryResponse, parent)] * 20
-
-
-@pytest.mark.parametrize("is_late", [True, False])
-def test_a_transport_that_somebody_made(is_late: bool, client: Any, server: DocumentServer) -> None:
-    """Its requests have its own headers."""
-    seen: list[tuple[str, bool]] = []
-
-    class Interceptor(grpc.UnaryUnaryClientInterceptor, grpc.UnaryStreamClientInterceptor):
-        def intercept_unary_unary(self, proceed: Any, details: Any, request: Any) -> Any:
-            agent = dict(details.metadata)["x-goog-api-client"]
-            seen.append((details.method.rpartition("/")[2], agent.startswith("mine/1 ")))
-            return proceed(details, request)
-
-        intercept_unary_stream = intercept_unary_unary
-
-    lazyentity.patch("firestore", strict=True)
-    assert is_lazy(client.document("things/01").get())
-    transport = FirestoreGrpcTransport(
-        channel=grpc.intercept_channel(
-            grpc.insecure_channel(f"127.0.0.1:{server.port}"), Interceptor()
-        ),
-        client_info=ClientInfo(user_agent="mine/1"),
-    )
-    if is_late:
-        client._firestore_api_internal._transport = transport
-    else:
-        client._firestore_api_internal = FirestoreClient(transport=transport)
-    assert is_lazy(client.document("things/01").get())
-    assert all(map(is_lazy, client.collection("things").stream()))
-    client.document("things/01").set({"a": 1})
-    assert seen == [("BatchGetDocuments", True), ("RunQuery", True), ("Commit", True)]
+        assert are_lazy(each) == {not is_read}
+        (kind,) = seen
+        assert not issubclass(kind, Proxy)
+    monkeypatch.undo()
+    assert are_lazy(client) == {True}
 
 
 def test_somebody_elses_deserialiser_stays_in_charge(side: Any) -> None:
