@@ -110,13 +110,15 @@ def _path(method: str) -> str:
 
 def _reading_stub(transport: Any, name: str, stub: Any, reads: _Reads) -> Any:
     method, request, lazy = _READS[name]
-    readers = {mode: functools.partial(lazy.deserialize, is_eager=mode) for mode in (False, True)}
+    readers: dict[bool | None, Any] = {None: lazy.deserialize}
+    for mode in (False, True):
+        readers[mode] = functools.partial(lazy.deserialize, is_eager=mode)
     return StreamingMethod(
         transport,
         _path(method),
         stub,
         (request.serialize, lazy._real.deserialize),
-        functools.partial(reads.reader_of, {None: lazy.deserialize, **readers}),
+        functools.partial(reads.reader_of, readers),
     )
 
 

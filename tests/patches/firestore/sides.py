@@ -106,35 +106,4 @@ async def _collected(call: Callable[[], Any], act: Callable[[], object] = bool) 
     return found
 
 
-class Awaited:
-    """An object of an ``AsyncClient`` with the methods of a ``Client``'s, which wait for results.
-
-    Args:
-        wrapped: the object.
-        run: returns the result of a coroutine.
-    """
-
-    def __init__(self, wrapped: Any, run: Callable[[Any], Any]) -> None:
-        self._wrapped, self._run = wrapped, run
-
-    def __getattr__(self, name: str) -> Any:
-        method = getattr(self._wrapped, name)
-
-        def call(*args: Any, **kwargs: Any) -> Any:
-            result = method(*map(_unwrapped, args), **kwargs)
-            if asyncio.iscoroutine(result):
-                return self._run(result)
-            if hasattr(result, "__aiter__"):
-                return self._run(_collected(lambda: result))
-            return Awaited(result, self._run)
-
-        return call
-
-
-def _unwrapped(given: Any) -> Any:
-    if isinstance(given, list):
-        return [_unwrapped(each) for each in given]
-    return given._wrapped if isinstance(given, Awaited) else given
-
-
 SIDES = {firestore.Client: Blocking, firestore.AsyncClient: Asyncio}

@@ -17,7 +17,7 @@ import lazyentity
 from tests.patches.firestore.describing import outcome
 from tests.patches.firestore.reading import WHEN
 from tests.patches.firestore.server import DocumentServer
-from tests.patches.firestore.sides import SIDES, Awaited, Blocking
+from tests.patches.firestore.sides import SIDES
 
 _NAMES = "one", "two", "three"
 _names = st.sampled_from(_NAMES)
@@ -44,21 +44,22 @@ _values = st.recursive(
 _documents = st.dictionaries(st.sampled_from("abc"), _values, max_size=3)
 
 
-def _get(client: Any, number: int) -> Any:
-    return [client.document(f"things/{_NAMES[number % 3]}").get()]
+def _get(side: Any, number: int) -> Any:
+    return [side.one(side.client.document(f"things/{_NAMES[number % 3]}").get)]
 
 
-def _get_all(client: Any, _: int) -> Any:
-    return client.get_all([client.document(f"things/{name}") for name in _NAMES])
+def _get_all(side: Any, _: int) -> Any:
+    references = [side.client.document(f"things/{name}") for name in _NAMES]
+    return side.all(lambda: side.client.get_all(references))
 
 
-def _query(client: Any, number: int) -> Any:
-    found = client.collection("things").where(filter=FieldFilter("c", ">", number))
-    return found.order_by("c").stream()
+def _query(side: Any, number: int) -> Any:
+    found = side.client.collection("things").where(filter=FieldFilter("c", ">", number))
+    return side.all(found.order_by("c").stream)
 
 
-def _query_all(client: Any, _: int) -> Any:
-    return client.collection("things").stream()
+def _query_all(side: Any, _: int) -> Any:
+    return side.all(side.client.collection("things").stream)
 
 
 class Documents(RuleBasedStateMachine):
@@ -82,7 +83,7 @@ class Documents(RuleBasedStateMachine):
         client._emulator_host = f"127.0.0.1:{server.port}"
         side: Any = SIDES[self._kind](client)
         self._stack.callback(side.close)
-        return client if isinstance(side, Blocking) else Awaited(client, side.run)
+        return side
 
     def teardown(self) -> None:
         self._stack.close()
@@ -112,18 +113,24 @@ class Documents(RuleBasedStateMachine):
     def write(self, name: str, document: dict[str, Any], how: str = "set") -> None:
         method, options = (how, {}) if how != "merge" else ("set", {"merge": True})
 
-        def work(client: Any, _: Any) -> Any:
-            return _done(getattr(client.document(f"things/{name}"), method)(document, **options))
+        def work(side: Any, _: Any) -> Any:
+            write = getattr(side.client.document(f"things/{name}"), method)
+            return type(side.one(lambda: write(document, **options)))
 
         self._both(work)
 
     @rule(name=_names, path=st.sampled_from(["a", "a.b", "c"]), value=_values)
     def update(self, name: str, path: str, value: Any) -> None:
-        self._both(lambda client, _: _done(client.document(f"things/{name}").update({path: value})))
+        def work(side: Any, _: Any) -> Any:
+            reference = side.client.document(f"things/{name}")
+            return type(side.one(lambda: reference.update({path: value})))
+
+        self._both(work)
 
     @rule(documents=st.dictionaries(_names, _documents, max_size=3), is_bulk=st.booleans())
     def write_several(self, documents: dict[str, dict[str, Any]], is_bulk: bool) -> None:
-        def work(client: Any, _: Any) -> Any:
+        def work(side: Any, _: Any) -> Any:
+            client = side.client
             if is_bulk and self._kind is firestore.Client:
                 writer = client.bulk_writer()
                 for name, document in documents.items():
@@ -133,17 +140,17 @@ class Documents(RuleBasedStateMachine):
             for name, document in documents.items():
                 batch.set(client.document(f"things/{name}"), document)
                 batch.update(client.document(f"things/{name}"), {"a": 1, "b": document})
-            return len(batch.commit())
+            return len(side.one(batch.commit))
 
         self._both(work)
 
     @rule(name=_names)
     def delete(self, name: str) -> None:
-        self._both(lambda client, _: _done(client.document(f"things/{name}").delete()))
+        self._both(lambda side, _: type(side.one(side.client.document(f"things/{name}").delete)))
 
     @rule(read=st.sampled_from([_get, _get_all, _query, _query_all]), number=st.integers(-5, 5))
     def read(self, read: Callable[[Any, int], Any], number: int) -> None:
-        self._both(lambda client, held: _kept(held, read(client, number)))
+        self._both(lambda side, held: _kept(held, read(side, number)))
 
     @rule(at=st.integers(0, 20), path=_paths)
     def read_a_snapshot(self, at: int, path: str) -> None:
@@ -157,9 +164,10 @@ class Documents(RuleBasedStateMachine):
 
     @rule(at=st.integers(0, 20), name=_names)
     def write_a_snapshot(self, at: int, name: str) -> None:
-        def work(client: Any, held: list[Any]) -> Any:
+        def work(side: Any, held: list[Any]) -> Any:
             if held:
-                client.document(f"things/{name}").set(held[at % len(held)].to_dict() or {})
+                fields = held[at % len(held)].to_dict() or {}
+                side.one(lambda: side.client.document(f"things/{name}").set(fields))
 
         self._both(work)
 
@@ -186,14 +194,9 @@ class Documents(RuleBasedStateMachine):
         assert other == stock
 
 
-def _kept(held: list[Any], snapshots: Any) -> Any:
-    found = list(snapshots)
+def _kept(held: list[Any], found: list[Any]) -> Any:
     held += found
     return [(each.id, each.exists, each.update_time, each.to_dict()) for each in found]
-
-
-def _done(result: Any) -> Any:
-    return type(result)
 
 
 class AsyncioDocuments(Documents):

@@ -277,7 +277,8 @@ def test_methods_of_the_api_object(
     A method that reads gets messages, that of a wrapped client too.
     """
     lazyentity.patch("firestore", strict=True)
-    api, seen = client._firestore_api, set()
+    api = client._firestore_api
+    seen: set[type[Any]] = set()
     assert api is client._firestore_api_internal
     original = getattr(api, name)
 

@@ -35,26 +35,25 @@ def _unpatched(server: DocumentServer) -> Iterator[None]:
     lazyentity.unpatch("firestore")
 
 
+def _are_lazy(side: Any, client: Any) -> set[bool]:
+    found = side.all(client.collection("things").limit(2).stream)
+    return {is_lazy(each) for each in [*found, side.one(client.document("things/01").get)]}
+
+
 def test_nothing_else_changes(side: Any) -> None:
     """The client that was wrapped, and every other, read stock snapshots meanwhile and after."""
     wrapped = lazyentity.wrap(side.client)
     assert isinstance(wrapped, type(side.client))
     assert lazyentity.wrap(wrapped) is wrapped
     assert "firestore" not in lazyentity.patched()
-
-    def are_lazy(client: Any) -> set[bool]:
-        found = side.all(client.collection("things").limit(2).stream)
-        return {is_lazy(each) for each in [*found, side.one(client.document("things/01").get)]}
-
-    assert are_lazy(wrapped) == {True}
-    assert are_lazy(side.client) == {False}
-    assert are_lazy(lazyentity.wrap(wrapped, eager=True)) == {False}
+    assert _are_lazy(side, wrapped) == {True}
+    assert _are_lazy(side, side.client) == {False}
+    assert _are_lazy(side, lazyentity.wrap(wrapped, eager=True)) == {False}
     lazyentity.patch("firestore", strict=True)
-    assert are_lazy(side.client) == are_lazy(wrapped) == {True}
+    assert _are_lazy(side, side.client) == _are_lazy(side, wrapped) == {True}
     lazyentity.unpatch("firestore")
-    assert are_lazy(side.client) == {False}
-    assert are_lazy(wrapped) == {True}
-    assert are_lazy(side.client) == {False}
+    for client, expected in ((side.client, False), (wrapped, True), (side.client, False)):
+        assert _are_lazy(side, client) == {expected}
 
 
 @pytest.mark.parametrize("eager", [False, True])
@@ -65,9 +64,7 @@ def test_the_mode_of_the_patch_does_not_matter(eager: bool, side: Any) -> None:
         (lazyentity.wrap(side.client, eager=not eager), eager),
         (lazyentity.wrap(side.client, eager=eager), not eager),
     ):
-        found = side.all(client.collection("things").limit(2).stream)
-        found.append(side.one(client.document("things/01").get))
-        assert [is_lazy(each) for each in found] == [expected] * 3
+        assert _are_lazy(side, client) == {expected}
 
 
 def test_streams_that_interleave(side: Any) -> None:
@@ -83,12 +80,8 @@ def test_parts_of_a_client(client: Any) -> None:
     nearest = things.find_nearest(
         "vector", vector.Vector([1.0]), limit=2, distance_measure=DistanceMeasure.EUCLIDEAN
     )
-    for query in (
-        things,
-        things.order_by("number").limit(2),
-        client.collection_group("parts"),
-        nearest,
-    ):
+    group = client.collection_group("parts")
+    for query in (things, things.order_by("number").limit(2), group, nearest):
         wrapped = lazyentity.wrap(query)
         assert type(wrapped) is type(query)
         assert {is_lazy(each) for each in wrapped.stream()} == {True}
