@@ -65,7 +65,7 @@ def _kind(owner: Any) -> Any:
         functions is None
         or functions[0] is not type(owner).document
         or functions[1] is not kind.__init__
-        or "document" in vars(owner)
+        or "document" in owner.__dict__
     ):
         return None
     return kind
@@ -80,7 +80,7 @@ def has_plain_references(collection: Any) -> bool:
     return (
         made_by is not None
         and made_by is type(collection).document
-        and "document" not in vars(collection)
+        and "document" not in collection.__dict__
         and _kind(collection._client) is not None
     )
 

@@ -233,12 +233,6 @@ def _is_convertible(fields: Any, client: Any) -> bool:
     return True
 
 
-def is_stock(response: DocumentResponse) -> bool:
-    """Whether a stock snapshot is made of a response."""
-    is_eager = response._is_eager
-    return CLIENT.patch.eager if is_eager is None else is_eager
-
-
 def snapshot_of(
     response: DocumentResponse, reference: Any, source: Source, is_received: bool = True
 ) -> Any:
@@ -253,8 +247,11 @@ def snapshot_of(
     Raises:
         Exception: in eager mode, as of :func:`decoded_fields`.
     """
+    is_eager = response._is_eager
+    if is_eager is None:
+        is_eager = CLIENT.patch.eager
     if observer.data is not None and is_received:
-        entity_counts = count_document(response, is_stock(response))
+        entity_counts = count_document(response, is_eager)
         if entity_counts is not None:
             source = source.counted(entity_counts)
     snapshot: Any = _new(DocumentSnapshot)
@@ -262,7 +259,7 @@ def snapshot_of(
     snapshot._lazyentity_bytes, snapshot._lazyentity_source = response.raw, source
     if reference is not None:
         snapshot._reference = reference
-    if is_stock(response):
+    if is_eager:
         for name in _PARTS:
             getattr(snapshot, name)
         del snapshot._lazyentity_bytes, snapshot._lazyentity_source
