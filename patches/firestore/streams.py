@@ -147,8 +147,9 @@ class StreamingMethod(_UnaryStream, _AioUnaryStream):  # type: ignore[misc]  # o
                     callback()
 
 
-# Error texts of gRPC and of the client have this name.
-_Stream.__name__ = "_MultiThreadedRendezvous"
+# Error texts of gRPC and of the client, and tracebacks, have the name of gRPC's own.
+_Stream.__name__ = _Stream.__qualname__ = "_MultiThreadedRendezvous"
+_Stream.__module__ = grpc_channel.__name__
 
 
 def logged_channel(transport: Any) -> Any:

@@ -6,6 +6,7 @@ import gc
 import os
 import signal
 import threading
+import traceback
 from collections.abc import Iterator
 from typing import Any
 
@@ -189,8 +190,9 @@ def test_errors_are_those_of_grpc(
                 read.extend(each.to_dict() for each in stream)
             (cause,) = caught.value.errors
             told = cause.code(), cause.details(), cause.trailing_metadata(), cause.cancelled()
-            kind = type(caught.value), str(caught.value), type(cause).__name__
-            return read, kind, told, str(cause).partition("debug_error_string")[0]
+            kind = type(caught.value), str(caught.value)
+            lines = traceback.format_exception_only(type(cause), cause)
+            return read, kind, told, "".join(lines).partition("debug_error_string")[0]
 
         stock = failed()
         lazyentity.patch("firestore", strict=True)
