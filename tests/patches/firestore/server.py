@@ -105,15 +105,16 @@ class DocumentServer:
 
     def _handlers(self) -> dict[str, Any]:
         unary, stream = grpc.unary_unary_rpc_method_handler, grpc.unary_stream_rpc_method_handler
+        begun = types.BeginTransactionResponse.pb()(transaction=b"transaction")
         methods: dict[str, tuple[Any, Any, Any]] = {
             "BatchGetDocuments": (stream, self._batch_get, types.BatchGetDocumentsRequest),
             "BatchWrite": (unary, self._batch_write, types.BatchWriteRequest),
-            "BeginTransaction": (unary, self._begin, types.BeginTransactionRequest),
+            "BeginTransaction": (unary, lambda *_: begun, types.BeginTransactionRequest),
             "Commit": (unary, self._commit, types.CommitRequest),
             "ListDocuments": (unary, self._list_documents, types.ListDocumentsRequest),
             "Listen": (grpc.stream_stream_rpc_method_handler, self._listen, types.ListenRequest),
             "PartitionQuery": (unary, self._partition, types.PartitionQueryRequest),
-            "Rollback": (unary, self._rollback, types.RollbackRequest),
+            "Rollback": (unary, lambda *_: Empty(), types.RollbackRequest),
             "RunAggregationQuery": (stream, self._aggregate, types.RunAggregationQueryRequest),
             "RunQuery": (stream, self._run_query, types.RunQueryRequest),
         }
@@ -227,12 +228,6 @@ class DocumentServer:
         for document in found[1::2][: request.partition_count]:
             response.partitions.add().values.add().reference_value = document.name
         return response
-
-    def _begin(self, request: Any, context: Any) -> Any:
-        return types.BeginTransactionResponse.pb()(transaction=b"transaction")
-
-    def _rollback(self, request: Any, context: Any) -> Any:
-        return Empty()
 
     def _commit(self, request: Any, context: Any) -> Any:
         with self._changed:

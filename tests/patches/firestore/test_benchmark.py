@@ -8,10 +8,7 @@ import pytest
 
 from lazyentity.bench.measure import firestore, page_results
 
-COMMITTED = Path(__file__).parents[3] / "bench" / "results" / "firestore-documents.json"
-COMMITTED_WRITES = COMMITTED.with_name("firestore-writes.json")
-COMMITTED_PURE = COMMITTED.with_name("firestore-documents-pure.json")
-COMMITTED_WRITES_PURE = COMMITTED.with_name("firestore-writes-pure.json")
+RESULTS = Path(__file__).parents[3] / "bench" / "results"
 
 pytestmark = pytest.mark.any_backend
 
@@ -27,20 +24,19 @@ def test_memory_is_measured() -> None:
 
 
 @pytest.mark.parametrize(
-    ("path", "backend", "cases", "count"),
+    ("name", "backend", "cases", "count"),
     [
-        (COMMITTED, "native", firestore.CASES, 19),
-        (COMMITTED_PURE, "pure", firestore.CASES, len(firestore.CASES)),
-        (COMMITTED_WRITES, "native", firestore.WRITES, 3),
-        (COMMITTED_WRITES_PURE, "pure", firestore.WRITES, len(firestore.WRITES)),
+        ("firestore-documents", "native", firestore.CASES, 19),
+        ("firestore-documents-pure", "pure", firestore.CASES, len(firestore.CASES)),
+        ("firestore-writes", "native", firestore.WRITES, 3),
+        ("firestore-writes-pure", "pure", firestore.WRITES, len(firestore.WRITES)),
     ],
-    ids=lambda value: getattr(value, "stem", None),
 )
 def test_the_committed_results_meet_the_goals(
-    path: Path, backend: str, cases: tuple[object, ...], count: int
+    name: str, backend: str, cases: tuple[object, ...], count: int
 ) -> None:
     """`make results WHAT=many` measures anew."""
-    made = page_results.load(path)
+    made = page_results.load(RESULTS / f"{name}.json")
     measured = made.documents
     assert measured is not None
     assert made.environment.backend == backend

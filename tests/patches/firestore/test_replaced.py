@@ -80,6 +80,7 @@ def test_somebody_elses_transport_stays_in_charge(client: Any, server: DocumentS
         (_helpers, "get_doc_id"),
         (_helpers, "reference_value_to_document"),
         (base_client, "_get_reference"),
+        (base_client, "_path_helper"),
         (base_document.DocumentSnapshot, "__init__"),
         (base_document.DocumentSnapshot, "to_dict"),
         (base_document.DocumentSnapshot, "get"),
@@ -88,7 +89,7 @@ def test_somebody_elses_transport_stays_in_charge(client: Any, server: DocumentS
 def test_a_replaced_conversion_stays_in_charge(
     module: Any, name: str, is_before: bool, client: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Reads are stock then: the replacement sees what it would see."""
+    """Reads are stock then, of a wrapped client too: the replacement sees what it would see."""
     if not is_before:
         lazyentity.patch("firestore", strict=True)
     original = getattr(module, name)
@@ -98,6 +99,7 @@ def test_a_replaced_conversion_stays_in_charge(
             lazyentity.patch("firestore")
     found = list(client.collection("things").stream())
     assert len(found) == 20
+    found.append(lazyentity.wrap(client).document("things/01").get())
     assert not any(map(is_lazy, found))
     assert found[3].to_dict() == {"number": 3, "map": {"a": [3, "text"]}}
     assert found[3].get("map.a") == [3, "text"]

@@ -18,7 +18,6 @@ from google.protobuf.message import DecodeError
 
 import lazyentity
 from lazyentity.patches.firestore import from_bytes
-from lazyentity.patches.firestore.seams import CLIENT
 from tests.patches.firestore.describing import described, is_lazy
 from tests.patches.firestore.reading import WHEN, fill
 from tests.patches.firestore.server import DocumentServer
@@ -105,12 +104,6 @@ def test_errors_of_wrap(client: Any) -> None:
         lazyentity.wrap(client.document("things/01").get())
     with pytest.raises(TypeError, match=r"takes a google\.cloud\.firestore Client or AsyncClient"):
         lazyentity.wrap(client.collection("things").count())
-
-
-def test_replaced_conversions_stay_in_charge(client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    place = CLIENT.reading[-1]
-    monkeypatch.setattr(f"{place.module}._path_helper", lambda path: path[0].split("/"))
-    assert not is_lazy(lazyentity.wrap(client).document("things/01").get())
 
 
 @pytest.fixture
