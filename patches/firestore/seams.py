@@ -104,8 +104,13 @@ CLIENT: Final = ClientSpec(
         AttributePath(f"{_PACKAGE}.base_collection", "BaseCollectionReference.document"),
         AttributePath(f"{_PACKAGE}.base_client", "BaseClient._document_path_helper"),
         *(
-            AttributePath(f"{_PACKAGE}.base_client", name)
-            for name in ("_get_reference", "_path_helper")
+            AttributePath(f"{_PACKAGE}.{module}", name)
+            for module, name in (
+                ("base_client", "_get_reference"),
+                ("base_client", "_path_helper"),
+                ("field_path", "get_nested_value"),
+                ("field_path", "parse_field_path"),
+            )
         ),
     ],
     writing=[

@@ -18,6 +18,7 @@ from google.cloud.firestore_v1 import (
     base_document,
     base_query,
     document,
+    field_path,
     query,
 )
 from google.cloud.firestore_v1.services.firestore.client import FirestoreClient
@@ -81,6 +82,8 @@ def test_somebody_elses_transport_stays_in_charge(client: Any, server: DocumentS
         (_helpers, "reference_value_to_document"),
         (base_client, "_get_reference"),
         (base_client, "_path_helper"),
+        (field_path, "get_nested_value"),
+        (field_path, "parse_field_path"),
         (base_document.DocumentSnapshot, "__init__"),
         (base_document.DocumentSnapshot, "to_dict"),
         (base_document.DocumentSnapshot, "get"),
