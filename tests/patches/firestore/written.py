@@ -120,7 +120,7 @@ _rare = st.one_of(
     st.sampled_from([firestore.GeoPoint(1, 2), Point(1.5, 2.5), firestore.GeoPoint("a", None)]),
     st.builds(dict, st.just({1: 2})),
     st.just(collections.OrderedDict(a=1)),
-    st.just(collections.defaultdict(list, a=[1])),
+    st.builds(lambda: collections.defaultdict(list, a=[1])),
     st.just(firestore.DocumentReference("things", "two")),
     st.sampled_from([firestore.SERVER_TIMESTAMP, firestore.DELETE_FIELD]),
     st.builds(firestore.ArrayUnion, st.lists(LEAVES, min_size=1, max_size=2)),
