@@ -14,19 +14,22 @@ import sys
 from typing import Any
 
 from lazyentity.encoding import stock_entity_to_protobuf
-from lazyentity.pure.mapping import LazyMapping
 
 # A wrapper of the encoder calls it in the end.
 _encoder: Any = inspect.unwrap(stock_entity_to_protobuf)
 # A replacement installed before need not be a function; then the encoder is not recognised.
 _CODE = getattr(_encoder, "__code__", None)
-_ITEMS = LazyMapping.items.__code__
+# By their names: with the native backend, nothing else needs the module.
+_ITEMS = "lazyentity.pure.mapping", "LazyMapping.items"
 
 
 def called_by_encoder() -> bool:
     """Say whether the encoder called the caller of this function, or the ``items()`` around it."""
     caller = sys._getframe(1).f_back
-    if caller is not None and caller.f_code is _ITEMS:
+    if (
+        caller is not None
+        and (caller.f_globals.get("__name__"), caller.f_code.co_qualname) == _ITEMS
+    ):
         # The pure backend's items() has its own frame.
         caller = caller.f_back
     return caller is not None and caller.f_code is _CODE

@@ -305,6 +305,8 @@ def modules_holding_any(originals: Iterable[int]) -> dict[int, list[str]]:
         originals: the ids of the objects.
     """
     ids = frozenset(originals)
+    if not ids:
+        return {}
     ours = __name__.partition(".")[0]
     found: list[tuple[str, frozenset[int]]] = []
     for name, module in loaded_modules():
