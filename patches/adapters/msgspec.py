@@ -39,17 +39,18 @@ def _with_decoding_hook(wrapped: Any, hook: Any) -> Any:
     return MethodType(wrapped.__func__, type(encoder)(enc_hook=decoding_hook(hook), **options))
 
 
-def _encoder(module: str, *methods: str) -> tuple[CallSeam, ...]:
+def _encoder(module: str, *others: str) -> tuple[CallSeam, ...]:
+    """Return the seams of an encoder; ``others`` are methods that did something if they fail."""
+    on_failure = _OF_ENCODER._replace(found=decode_in_place_of)
     return (
+        CallSeam(module, "Encoder.encode", _encode, False, when=on_failure),
         *seams(
             module,
-            *(f"Encoder.{name}" for name in methods),
+            *(f"Encoder.{name}" for name in others),
             look=_encode,
-            about=False,
-            when=_OF_ENCODER._replace(found=decode_in_place_of),
+            about=True,
+            when=_OF_ENCODER,
         ),
-        # It writes into a buffer.
-        CallSeam(module, "Encoder.encode_into", _encode, True, when=_OF_ENCODER),
     )
 
 
@@ -57,9 +58,10 @@ SEAMS = (
     CallSeam("msgspec", "to_builtins", on_failure, _HOOKS),
     CallSeam("msgspec", "convert", before),
     *seams("msgspec.json", "encode", look=on_failure, about=_HOOKS),
-    *_encoder("msgspec.json", "encode", "encode_lines"),
+    # One writes into a buffer, the other takes the items of an iterator.
+    *_encoder("msgspec.json", "encode_into", "encode_lines"),
     *seams("msgspec.msgpack", "encode", look=on_failure, about=_HOOKS),
-    *_encoder("msgspec.msgpack", "encode"),
+    *_encoder("msgspec.msgpack", "encode_into"),
     *seams("msgspec.yaml", "encode", look=on_failure, about=_HOOKS),
     *seams("msgspec.toml", "encode", look=on_failure, about=_HOOKS),
 )

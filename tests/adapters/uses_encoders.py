@@ -182,6 +182,9 @@ USES = (
             "json.Encoder refused": lambda e: _msgspec_encoder("json", [e, OTHER]),
             "json.Encoder sorted": lambda e: _msgspec_encoder("json", e, order="sorted"),
             "json.Encoder lines": lambda e: lib.msgspec.json.Encoder().encode_lines([e, e]),
+            "json.Encoder lines of a generator": lambda e: lib.msgspec.json.Encoder().encode_lines(
+                each for each in (e, [e], e)
+            ),
             "json.Encoder into": _msgspec_into,
             "msgpack.Encoder": lambda e: _msgspec_encoder("msgpack", {"e": (e,)}),
             "Encoder is one": lambda _: isinstance(
