@@ -9,12 +9,14 @@ import copy
 import operator
 from typing import Any
 
+from bson.code import Code
 from bson.codec_options import CodecOptions, TypeRegistry
 
 from lazyentity._alive import holds_no_values
 from lazyentity._inplace import When
 from lazyentity.patches.adapters.calls import before, seams
 from lazyentity.patches.adapters.results import decoding_hook
+from lazyentity.search import children_of
 
 _encoders = operator.attrgetter("_encoder_map", "_fallback_encoder")
 # Nothing in the options is data.
@@ -48,6 +50,11 @@ def _with_decoding_encoders(value: Any) -> Any:
 def _has_encoders(options: Any) -> bool:
     own, fallback = _encoders(options.type_registry)
     return bool(own) or fallback is not None
+
+
+@children_of.register
+def _scope_of(code: Code) -> list[Any]:
+    return [code.scope]
 
 
 _WHEN = When(options=(CodecOptions, _has_encoders))

@@ -5,15 +5,34 @@ A ``default`` passes its replacement for a value to one of the encoder's methods
 
 from __future__ import annotations
 
-from cbor2 import CBOREncoder
+from collections.abc import Mapping
+from typing import Any
+
+import cbor2
+from cbor2 import CBOREncoder, CBORTag
 
 from lazyentity.patches.adapters.calls import before, seams
+from lazyentity.search import children_of
 
 # Not every version has all of them.
 _METHODS = [
-    f"CBOREncoder.{name}"
-    for name in ("encode", "encode_to_bytes", "encode_map", "encode_array", "encode_semantic")
-    if hasattr(CBOREncoder, name)
+    f"CBOREncoder.encode{name}"
+    for name in ("", "_to_bytes", "_map", "_array", "_semantic", "_value", "_sortable_key")
+    if hasattr(CBOREncoder, f"encode{name}")
 ]
 
 SEAMS = seams("cbor2", "dumps", "dump", *_METHODS, look=before)
+
+
+@children_of.register
+def _tagged(tag: CBORTag) -> tuple[Any, ...]:
+    return (tag.value,)
+
+
+def _values_of(frozen: Mapping[Any, Any]) -> list[Any]:
+    return list(frozen.values())
+
+
+# Older versions have a class of Python's.
+if hasattr(cbor2, "frozendict"):
+    children_of.register(cbor2.frozendict, _values_of)

@@ -16,4 +16,9 @@ SEAMS = (
     *seams("pycrdt._pycrdt", "Array.insert", "Map.insert", look=before),
     *seams("pycrdt._pycrdt", *(f"Text.{name}" for name in _OF_TEXT), look=before),
     *seams("pycrdt._pycrdt", *(f"XmlText.{name}" for name in _OF_TEXT), look=before),
+    *seams(
+        "pycrdt._pycrdt",
+        *(f"{kind}.insert_attribute" for kind in ("XmlElement", "XmlText")),
+        look=before,
+    ),
 )

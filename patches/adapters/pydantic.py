@@ -24,7 +24,7 @@ from lazyentity._alive import any_undecoded, are_bare, holds_its_fields, is_bare
 from lazyentity._inplace import SLOTS, When, another, serve_bound, settle_check
 from lazyentity._mode import enter, leave, reads_eagerly
 from lazyentity.patches.adapters import cores, fields, schemas
-from lazyentity.patches.adapters.calls import CallSeam, deeply_before, seams
+from lazyentity.patches.adapters.calls import CallSeam, before, deeply_before, seams
 from lazyentity.patches.adapters.reading import Reading
 from lazyentity.patches.adapters.results import with_decoding_hooks
 from lazyentity.patches.registry import Seam
@@ -145,6 +145,14 @@ def _dumped(_: None, wrapped: Any, __: Any, args: Any, kwargs: Any) -> Any:
             args = (made, *args[1:])
         else:
             kwargs = {**kwargs, "value": made}
+    return wrapped(*args, **kwargs)
+
+
+def _written(_: None, wrapped: Any, __: Any, args: Any, kwargs: Any) -> Any:
+    """Look into the inputs and contexts of an error, which is written as JSON."""
+    __tracebackhide__ = True
+    if any_undecoded():
+        decode_in_place(wrapped.__self__.errors(include_url=False))
     return wrapped(*args, **kwargs)
 
 
@@ -270,6 +278,9 @@ _DUMP = When(only=0, closed=cores.CLOSED, flags=_FLAGS, hooks=_HOOKS, is_noted=T
 
 SEAMS = (
     *seams(_CORE, "to_json", "to_jsonable_python", look=deeply_before, about=_HOOKS),
+    # Its message has values of the context.
+    *(seams(_CORE, "PydanticCustomError.__new__", look=before) if SLOTS else ()),
+    _Core("ValidationError.json", _written, When(always=True)),
     _Core("SchemaValidator.validate_python", _input, _VALIDATION, _INPUT),
     _Core("SchemaValidator.validate_json", _input, _OF_TEXT, _INPUT),
     _Core("SchemaValidator.isinstance_python", _input, _OF_TEXT, _INPUT),

@@ -1,7 +1,7 @@
 """Adapters that are nothing but seams: a row for each callable of a library.
 
 - immutables: a Map keeps the sentinel, as a cache of lru-dict does that is updated from a dict.
-- jsonschema-rs refuses the sentinel, in the instance and in the schema.
+- jsonschema-rs refuses the sentinel: in the instance, the schema and the result of a retriever.
 - mashumaro: a class with its orjson mixin holds orjson's function from when it was defined. The
   native backend replaces that function in place, and the class needs nothing.
 - orjson, ormsgpack and ujson refuse the sentinel, unless a ``default`` takes it. ujson's ``dump``
@@ -16,13 +16,27 @@ from lazyentity._inplace import SLOTS
 from lazyentity.patches.adapters.calls import CallSeam, before, deeply_before, on_failure, seams
 
 _HOOK = {"default": 1}
+_RETRIEVER = {"retriever": None}
 _OF_SCHEMA = ("is_valid", "validate", "iter_errors", "evaluate")
 _OF_VALIDATOR = tuple(f"Validator.{name}" for name in _OF_SCHEMA)
+_OF_RESOURCES = ("validator_for", "validator_map_for", "bundle", "dereference", "canonicalize")
+_WITHOUT_RESOURCES = (
+    *("validator_cls_for", "meta.is_valid", "meta.validate", "canonical.json.to_string"),
+)
+_MADE = (
+    *(f"Draft{draft}Validator.__new__" for draft in ("4", "6", "7", "201909", "202012")),
+    "Registry.__new__",
+)
 
 SEAMS = (
     CallSeam("immutables", "Map.__init__", before),
-    *seams("jsonschema_rs", *_OF_SCHEMA, "validator_for", look=before, is_flat=True),
-    *seams("jsonschema_rs", *_OF_VALIDATOR, look=before, is_flat=True),
+    *seams(
+        *("jsonschema_rs", *_OF_SCHEMA, *_OF_RESOURCES, *(_MADE if SLOTS else ())),
+        look=before,
+        about=_RETRIEVER,
+        is_flat=True,
+    ),
+    *seams("jsonschema_rs", *_OF_VALIDATOR, *_WITHOUT_RESOURCES, look=before, is_flat=True),
     CallSeam("lru", "LRU.update", before, is_flat=True),
     *(
         ()

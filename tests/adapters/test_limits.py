@@ -138,6 +138,9 @@ if not SLOTS:
             "text"
         ],
         "immutables, made": lambda e: pytest.importorskip("immutables").Map(e)["text"],
+        "jsonschema-rs, made": lambda e: str(
+            pytest.importorskip("jsonschema_rs").Draft7Validator({"const": e}) and e["text"]
+        ),
     }
 
 NEVER_WRONG: dict[str, Callable[[Any], Any]] = {
@@ -150,7 +153,7 @@ NEVER_WRONG: dict[str, Callable[[Any], Any]] = {
     "property": lambda _: _of_attributes(Property()),
     "private object": lambda e: _of_attributes(Privately(e)),
 }
-LOUD = (TypeError, pydantic_core.PydanticSerializationError)
+LOUD = (TypeError, ValueError, pydantic_core.PydanticSerializationError)
 
 
 pytestmark = pytest.mark.usefixtures("adapted")

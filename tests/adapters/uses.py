@@ -26,7 +26,12 @@ TABULAR = serialise(
 )
 """Without a list of different types, which no column takes."""
 
-_NEED_SLOTS = {"immutables": ("Map",), "python-rapidjson": ("Encoder", "Encoder subclass")}
+_NEED_SLOTS = {
+    "immutables": ("Map",),
+    "jsonschema-rs": ("Registry", *(f"Draft{n}Validator" for n in (4, 6, 7, 201909, 202012))),
+    "pydantic": ("message of an error",),
+    "python-rapidjson": ("Encoder", "Encoder subclass"),
+}
 """Uses of classes that the pure backend cannot adapt: test_limits has them there."""
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import io
 import json
 import xml.etree.ElementTree as ET
@@ -121,6 +122,15 @@ def _cbor_encoder(entity: Any) -> bytes:
     return buffer.getvalue()
 
 
+_CBOR_METHODS = ("encode_value", "encode_sortable_key")
+
+
+def _cbor_written(method: str, entity: Any) -> Any:
+    buffer = io.BytesIO()
+    made = getattr(lib.cbor2.CBOREncoder(buffer), method)(entity)
+    return str(made), buffer.getvalue()
+
+
 def _ormsgpack(value: Any, **options: Any) -> Any:
     library = lib.ormsgpack
     return library.unpackb(library.packb(value, **options))
@@ -232,12 +242,16 @@ USES = (
             "list": lambda e: _cbor([e, {"e": e}]),
             "default": lambda e: _cbor(e, default=_unknown),
             "Encoder": _cbor_encoder,
+            **{f"Encoder.{name}": functools.partial(_cbor_written, name) for name in _CBOR_METHODS},
+            "tag": lambda e: lib.cbor2.dumps(lib.cbor2.CBORTag(5000, [e])),
+            "frozendict": lambda e: lib.cbor2.dumps({"f": lib.cbor2.frozendict(e)}),
         },
     ),
     Uses(
         "pymongo",
         {
             "entity": _bson,
+            "scope of code": lambda e: lib.bson.encode({"c": lib.bson.code.Code("x", e)}),
             "nested": lambda e: _bson({"e": [e]}),
             "refused": lambda e: _bson({"e": [e], "o": OTHER}),
             "fallback": _bson_fallback,

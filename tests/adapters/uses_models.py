@@ -199,6 +199,14 @@ def _fallback(function: Any, entity: Any) -> Any:
     return function({"e": entity, "o": OTHER}, fallback=_unknown)
 
 
+def _error(entity: Any) -> pydantic.ValidationError:
+    custom = pydantic_core.PydanticCustomError("refused", "refused", {"e": [entity]})
+    return pydantic.ValidationError.from_exception_data(
+        "title",
+        [{"type": "int_type", "input": entity}, {"type": custom, "input": 1}],
+    )
+
+
 OTHER = object()
 
 UNIONS: dict[str, Any] = {
@@ -277,6 +285,10 @@ PYDANTIC: dict[str, Callable[[Any], Any]] = {
     "to_jsonable_python": lambda e: pydantic_core.to_jsonable_python({"e": e}),
     "to_jsonable with a fallback": lambda e: _fallback(pydantic_core.to_jsonable_python, e),
     "refused": lambda e: pydantic_core.to_json([e, OTHER]),
+    "error as JSON": lambda e: _error(e).json(include_url=False),
+    "message of an error": lambda e: pydantic_core.PydanticCustomError(
+        "refused", "refused: {text}", e
+    ).message(),
 }
 
 

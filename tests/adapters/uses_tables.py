@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tests.adapters.uses import TABULAR, Uses, lib
+from tests.support.strategies.samples import serialise
 
 
 def _polars(value: Any) -> Any:
@@ -113,6 +114,27 @@ def _as_schema(entity: Any) -> bool:
     return valid
 
 
+def _retrieved(entity: Any) -> bool:
+    """Use the entity as a part of a schema that is retrieved."""
+    valid: bool = lib.jsonschema_rs.is_valid(
+        {"$ref": "https://host/name"}, {}, retriever=lambda _: {"const": entity}
+    )
+    return valid
+
+
+def _registered(entity: Any) -> bool:
+    registry = lib.jsonschema_rs.Registry([("https://host/name", {"const": entity})])
+    schema = {"$ref": "https://host/name"}
+    valid: bool = lib.jsonschema_rs.validator_for(schema, registry=registry).is_valid(entity)
+    return valid
+
+
+def _of_draft(draft: str, entity: Any) -> bool:
+    kind = getattr(lib.jsonschema_rs, f"Draft{draft}Validator")
+    valid: bool = kind({"enum": [entity]}).is_valid(entity)
+    return valid
+
+
 def _validator(schema: Any, method: str, entity: Any) -> Any:
     return getattr(lib.jsonschema_rs.validator_for(schema), method)(entity)
 
@@ -144,6 +166,15 @@ def _formatted(entity: Any) -> Any:
         text.format(0, 1, entity)
 
     return _shared("Text", change)
+
+
+def _xml_attribute(entity: Any) -> bool:
+    """Whether an attribute has the text of the value, whose order is random."""
+    document = lib.pycrdt.Doc()
+    document["shared"] = fragment = lib.pycrdt.XmlFragment()
+    element = fragment.children.append(lib.pycrdt.XmlElement("element"))
+    element.attributes["name"] = entity
+    return "number: 42" in str(fragment)
 
 
 def _xml(entity: Any) -> Any:
@@ -252,12 +283,34 @@ USES = (
             "iter_errors": lambda e: _errors(lib.jsonschema_rs.iter_errors(SCHEMA, e)),
             "evaluate": lambda e: lib.jsonschema_rs.evaluate(SCHEMA, e).valid,
             "schema": _as_schema,
+            "schema that is retrieved": _retrieved,
+            "Registry": _registered,
+            **{
+                f"Draft{draft}Validator": functools.partial(_of_draft, draft)
+                for draft in ("4", "6", "7", "201909", "202012")
+            },
+            "validator_map_for": lambda e: sorted(
+                lib.jsonschema_rs.validator_map_for({"const": e}).keys()
+            ),
+            "bundle": lambda e: _sorted(lib.jsonschema_rs.bundle({"const": e})),
+            "dereference": lambda e: _sorted(lib.jsonschema_rs.dereference({"const": e})),
+            "canonicalize": lambda e: str(lib.jsonschema_rs.canonicalize({"const": e})),
+            "canonical JSON": lambda e: lib.jsonschema_rs.canonical.json.to_string(e),
+            "meta.validate": lambda e: lib.jsonschema_rs.meta.validate({"type": e}),
             "validator_for": lambda e: _validator({"const": e}, "is_valid", e),
             "Validator.is_valid": lambda e: _validator(SCHEMA, "is_valid", [e]),
             "Validator.validate": lambda e: _validator({}, "validate", [e]),
             "Validator.iter_errors": lambda e: _errors(_validator(SCHEMA, "iter_errors", e)),
             "Validator.evaluate": lambda e: _validator(SCHEMA, "evaluate", e).valid,
         },
+    ),
+    Uses(
+        "jsonschema-rs",
+        {
+            "validator_cls_for": lambda e: lib.jsonschema_rs.validator_cls_for(e).__name__,
+            "meta.is_valid": lambda e: lib.jsonschema_rs.meta.is_valid(e),
+        },
+        raw=serialise({"$schema": "http://json-schema.org/draft-04/schema#", "text": "words"}),
     ),
     Uses(
         "pycrdt",
@@ -273,6 +326,7 @@ USES = (
             "Text, insert": lambda e: _shared("Text", lambda shared: shared.insert(0, "a", e)),
             "Text, format": _formatted,
             "XmlText": _xml,
+            "XmlElement": _xml_attribute,
         },
     ),
 )
