@@ -188,6 +188,8 @@ cdef class LazyMapping(WireDict):
             return _decode(self, name)
         if stored != NULL:
             return <object>stored
+        if is_profiled(self):
+            note_absent(self)
         return dict_getitem(self, name)
 
     def __iter__(self):

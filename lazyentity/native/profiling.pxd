@@ -53,6 +53,7 @@ cdef object count_eager_entity(bytes raw, object given, bint is_of_query)
 cdef int note_whole(WireDict entity, object operation, list values) except -1
 cdef int note_plain(WireDict entity, object operation, list names) except -1
 cdef int note_columns(WireDict entity, object name) except -1
+cdef int note_absent(WireDict entity) except -1
 
 
 cdef inline bint is_profiled(WireDict entity) noexcept:

@@ -362,6 +362,12 @@ cdef int note_columns(WireDict entity, object name) except -1:
     return 0
 
 
+cdef int note_absent(WireDict entity) except -1:
+    # Other entities of the kind may have the property.
+    (<EntityCounts>entity._extras).call_site.uses.add(counting.NAMES)
+    return 0
+
+
 def count_entity(WireDict entity not None, response_counter, bint is_of_query=False):
     """As :meth:`lazyentity._backend.abc.Backend.count_entity`."""
     return count_lazy_entity(entity, response_counter, is_of_query) if DATA is not None else response_counter

@@ -27,8 +27,6 @@ _METHODS: Final = {
     COMPARED: ("__eq__",),
 }
 
-_MISSING: Final = object()
-
 
 def noting_uses(entity_type: Any) -> Callable[[ProfileData | None], None]:
     """Return a listener of the profile's switch, by which the uses of counted entities are noted.
@@ -43,22 +41,14 @@ def noting_uses(entity_type: Any) -> Callable[[ProfileData | None], None]:
     originals = {name: method for name, method in vars(entity_type).items() if name in uses}
     noting = {name: _noting(entity_type, name, originals.get(name), uses[name]) for name in uses}
 
-    def get(self: Any, name: Any, default: Any = None, /) -> Any:
-        value = super(entity_type, self).get(name, _MISSING)
-        if value is not _MISSING:
-            return value
-        # Other entities of the kind may have the property.
-        _note(self, NAMES)
-        return default
+    def get(self: Any, /, *args: Any, **kwargs: Any) -> Any:
+        value = super(entity_type, self).get(*args, **kwargs)
+        if value is (args[1] if len(args) > 1 else None) and not dict.__contains__(self, args[0]):
+            # Other entities of the kind may have the property. Both backends note it for [].
+            _note(self, NAMES)
+        return value
 
-    def __missing__(self: Any, name: Any, /) -> Any:  # noqa: N807  # its name
-        _note(self, NAMES)
-        missing = getattr(super(entity_type, self), "__missing__", None)
-        if missing is None:
-            raise KeyError(name)
-        return missing(name)
-
-    noting |= {"get": get, "__missing__": __missing__}
+    noting["get"] = get
 
     def switch(data: ProfileData | None) -> None:
         for name, method in noting.items():
@@ -79,6 +69,7 @@ def _noting(entity_type: Any, name: str, original: Any, use: str) -> Callable[..
             return original(self, *args, **kwargs)
         return getattr(super(entity_type, self), name)(*args, **kwargs)
 
+    noting.__name__ = name
     return noting
 
 

@@ -17,6 +17,7 @@ from google.protobuf.message import DecodeError
 from lazyentity.codec import errors, fallback, messages
 from lazyentity.codec.undecoded import UNDECODED, undecoded_template
 from lazyentity.codec.values import SCALARS, meaning_of, plain_value
+from lazyentity.profiling.counts import NAMES
 from lazyentity.profiling.observer import ENTITY_COUNTS
 from lazyentity.pure.index import ParsedOneByOne, empty_parse_slot, index_entity, split_again
 from lazyentity.pure.shapes import EMPTY
@@ -197,7 +198,12 @@ class LazyMapping(WireDict):
 
     def __getitem__(self, name: str, /) -> Any:
         # Short, because CPython clears as many variables at each call as the function has.
-        value = _stored(self, name)
+        try:
+            value = _stored(self, name)
+        except KeyError:
+            if self._entity_counts is not None:
+                self._entity_counts.call_site.uses.add(NAMES)
+            raise
         if value is not UNDECODED:
             return value
         return _decode_undecoded(self, name)

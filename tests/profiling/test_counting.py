@@ -322,6 +322,9 @@ def test_the_class_of_an_entity(backend: str) -> None:
     with lazyentity.profile():
         (entity,) = Response(backend, [FIVE]).entities()
         assert type(entity) is IMPLEMENTATIONS[backend]
+        # pandas takes a dict that has it for one with a default, as in Series.map(entity).
+        assert not hasattr(entity, "__missing__")
+        assert type(entity).update.__name__ == "update"
         with pytest.raises(TypeError, match="unhashable type: 'LazyEntity'"):
             hash(entity)
 
