@@ -34,9 +34,8 @@ def _before(_: Any, wrapped: Any, instance: Any, args: Any, kwargs: Any) -> Any:
 
 def _with_decoding_encoders(value: Any) -> Any:
     """Return codec options whose encoders have decoded results; any other value as it is."""
-    if not isinstance(value, CodecOptions):
-        return value
-    if not _has_encoders(value):
+    # By the type: a document of the application may pass for an object of another class.
+    if not issubclass(type(value), CodecOptions) or not _has_encoders(value):
         return value
     registry: Any = value.type_registry
     own, fallback = _encoders(registry)

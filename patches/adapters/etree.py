@@ -22,8 +22,9 @@ SEAMS = (
 
 @children_of.register
 def _attributes_within(element: ElementTree.Element) -> Iterable[Any]:
-    # All elements at once: another thread may change the tree.
-    return [each.attrib for each in list(element.iter())]
+    # All elements at once: another thread may change the tree. An application may have another
+    # method of that name, in an object that passes for an element.
+    return [each.attrib for each in list(ElementTree.Element.iter(element))]
 
 
 @children_of.register

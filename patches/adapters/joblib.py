@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable
 from typing import Any
 
 from google.cloud.datastore import Entity
 
+from lazyentity._inplace import When
 from lazyentity.entity import LazyEntityBase
-from lazyentity.patches.registry import Seam
+from lazyentity.patches.adapters.calls import CallSeam
 
 
-def _hash(original: Callable[..., Any], is_active: Callable[[], bool]) -> Callable[..., Any]:
-    @functools.wraps(original)
-    def hash(self: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: A001  # the name of the original
-        if is_active():
-            # A replaced method of the pickler would be called for each object.
-            self.dispatch = {**self.dispatch, **dict.fromkeys(_classes(), _save_twin)}
-        return original(self, *args, **kwargs)
-
-    return hash
+def _hash(_: None, wrapped: Any, __: Any, args: Any, kwargs: Any) -> Any:
+    hasher = args[0]
+    # A replaced method of the pickler would be called for each object.
+    hasher.dispatch = {**hasher.dispatch, **dict.fromkeys(_classes(), _save_twin)}
+    return wrapped(*args, **kwargs)
 
 
 def _classes() -> list[Any]:
@@ -46,4 +41,4 @@ def _stock_twin(entity: LazyEntityBase) -> Entity:
     return twin
 
 
-SEAMS = (Seam("joblib.hashing", "Hasher.hash", _hash),)
+SEAMS = (CallSeam("joblib.hashing", "Hasher.hash", _hash, when=When(always=True)),)

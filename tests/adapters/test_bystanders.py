@@ -20,6 +20,7 @@ from lazyentity._mode import is_eager
 from lazyentity.patches import adapters
 from lazyentity.patches.adapters import holders
 from lazyentity.search import decode_in_place, decoded_in_place
+from tests.adapters.uses import installed
 from tests.support.concurrency import switching_often, together
 from tests.support.forks import answer
 from tests.support.strategies.samples import PLAIN, RICH, serialise
@@ -112,6 +113,32 @@ def test_foreign_objects_are_left_alone(make: Any) -> None:
     assert pydantic.TypeAdapter(Any).validate_python([value])[0] is value
     if type(value) is Drained:
         assert len(value) == 2
+
+
+@pytest.mark.parametrize(
+    "call", [ElementTree.tostring, lambda value: pytest.importorskip("bson").encode(value)]
+)
+def test_attributes_of_foreign_objects_are_not_read(call: Any) -> None:
+    """The adapters read none beside those that the library reads."""
+    read: list[str] = []
+
+    class Foreign:
+        def __getattribute__(self, name: str) -> Any:
+            read.append(name)
+            raise AttributeError(name)
+
+    def read_by_call() -> list[str]:
+        read.clear()
+        with pytest.raises((AttributeError, TypeError)):
+            call(Foreign())
+        return list(read)
+
+    adapters.remove()
+    stock = read_by_call()
+    undecoded = LazyEntity.from_bytes(RICH)
+    with installed():
+        assert read_by_call() == stock
+    assert undecoded._undecoded()
 
 
 def test_inside_a_proxy_of_a_dict() -> None:

@@ -56,7 +56,7 @@ def _visible(seam: Seam) -> dict[str, Any]:
         signature = str(inspect.signature(function))
     except ValueError:
         signature = "none"
-    names = "__name__", "__qualname__", "__module__", "__doc__"
+    names = "__name__", "__qualname__", "__module__", "__doc__", "__defaults__", "__kwdefaults__"
     tests: tuple[Callable[[Any], object], ...] = (
         inspect.isfunction,
         inspect.isbuiltin,
