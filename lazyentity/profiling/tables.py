@@ -196,11 +196,13 @@ def text(report: Report) -> str:
         ) from error
     output = io.StringIO()
     console = Console(file=output, width=_WIDTH)
+    # Not every terminal and file can have rich's own lines, as on Windows.
+    lines = box.Box(str(box.SIMPLE_HEAD).replace("─", "-"), ascii=True)
     console.print(Text(headline(report), style="bold"))
     for title, columns, rows in sections(report):
         # Not as the table's own title, which is no wider than the table.
         console.print(Text(title, style="bold"))
-        table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+        table = Table(box=lines, pad_edge=False)
         for header, is_number in columns.items():
             table.add_column(header, justify="right" if is_number else "left", overflow="fold")
         for row in rows[:LINES]:

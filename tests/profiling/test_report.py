@@ -95,6 +95,7 @@ def test_tables(profile: Any) -> None:
     ):
         assert part in text
     assert max(map(len, text.splitlines())) <= 110
+    assert text.isascii()  # beside the names, which are the program's
 
 
 def test_tables_without_their_library(profile: Any, monkeypatch: pytest.MonkeyPatch) -> None:
