@@ -9,8 +9,7 @@ import threading
 from typing import TYPE_CHECKING, Final, Self
 
 from lazyentity.profiling import metrics, observer
-from lazyentity.profiling.counters import ProfileData
-from lazyentity.profiling.snapshot import Snapshot
+from lazyentity.profiling.counters import ProfileData, Snapshot
 
 if TYPE_CHECKING:
     from lazyentity.profiling.report import Report

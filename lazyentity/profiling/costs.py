@@ -60,19 +60,16 @@ def measure() -> Costs:
             entity[name]
 
     few, many = (_serialised(messages, count) for count in (_FEW, _MANY))
-    stock_few, stock_many = _microseconds(to_stock, few), _microseconds(to_stock, many)
-    lazy_few = _microseconds(LazyEntity._from_raw, few)
-    lazy_many = _microseconds(LazyEntity._from_raw, many)
-    read_many = _microseconds(read, many)
-    stock_property = max(0.0, (stock_many - stock_few) / (_MANY - _FEW))
-    lazy_property = max(0.0, (lazy_many - lazy_few) / (_MANY - _FEW))
-    return Costs(
-        stock_entity=max(0.0, stock_few - _FEW * stock_property),
-        stock_property=stock_property,
-        lazy_entity=max(0.0, lazy_few - _FEW * lazy_property),
-        lazy_property=lazy_property,
-        lazy_read=max(0.0, (read_many - lazy_many) / _MANY),
-    )
+
+    def costs_of(convert: Callable[[bytes], Any]) -> tuple[float, float]:
+        """Return the costs of an entity without properties, and of each property."""
+        of_few = _microseconds(convert, few)
+        each = max(0.0, (_microseconds(convert, many) - of_few) / (_MANY - _FEW))
+        return max(0.0, of_few - _FEW * each), each
+
+    lazy_entity, lazy_property = costs_of(LazyEntity._from_raw)
+    lazy_read = max(0.0, costs_of(read)[1] - lazy_property)
+    return Costs(*costs_of(to_stock), lazy_entity, lazy_property, lazy_read)
 
 
 def _serialised(messages: Any, count: int) -> bytes:

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any, Final
 
-from lazyentity.profiling.snapshot import Snapshot
+from lazyentity.profiling.counters import Snapshot
 
 _API: Final = "opentelemetry.metrics"
 

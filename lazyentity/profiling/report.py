@@ -11,9 +11,9 @@ from typing import Any
 import lazyentity
 from lazyentity.profiling.callsites import CallSite
 from lazyentity.profiling.costs import Costs, measure
+from lazyentity.profiling.counters import Snapshot
 from lazyentity.profiling.counts import Counts
 from lazyentity.profiling.findings import Advice, Suggestion, advise, suggest
-from lazyentity.profiling.snapshot import Snapshot
 
 ESTIMATE = (
     "An estimate, not a measurement: the counts above, times costs that were measured on this "

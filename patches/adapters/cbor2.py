@@ -5,7 +5,6 @@ A ``default`` passes its replacement for a value to one of the encoder's methods
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import cbor2
@@ -29,10 +28,6 @@ def _tagged(tag: CBORTag) -> tuple[Any, ...]:
     return (tag.value,)
 
 
-def _values_of(frozen: Mapping[Any, Any]) -> list[Any]:
-    return list(frozen.values())
-
-
 # Older versions have a class of Python's.
 if hasattr(cbor2, "frozendict"):
-    children_of.register(cbor2.frozendict, _values_of)
+    children_of.register(cbor2.frozendict, lambda frozen: list(frozen.values()))

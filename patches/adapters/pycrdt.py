@@ -11,14 +11,9 @@ from lazyentity.patches.adapters.calls import before, seams
 holds_no_values(Transaction)
 
 _OF_TEXT = ("format", "insert", "insert_embed")
-
-SEAMS = (
-    *seams("pycrdt._pycrdt", "Array.insert", "Map.insert", look=before),
-    *seams("pycrdt._pycrdt", *(f"Text.{name}" for name in _OF_TEXT), look=before),
-    *seams("pycrdt._pycrdt", *(f"XmlText.{name}" for name in _OF_TEXT), look=before),
-    *seams(
-        "pycrdt._pycrdt",
-        *(f"{kind}.insert_attribute" for kind in ("XmlElement", "XmlText")),
-        look=before,
-    ),
+_METHODS = (
+    *("Array.insert", "Map.insert", "XmlElement.insert_attribute", "XmlText.insert_attribute"),
+    *(f"{kind}.{name}" for kind in ("Text", "XmlText") for name in _OF_TEXT),
 )
+
+SEAMS = seams("pycrdt._pycrdt", *_METHODS, look=before)

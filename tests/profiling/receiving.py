@@ -7,8 +7,8 @@ from typing import Any
 
 from lazyentity import LazyEntity
 from lazyentity.profiling.collection import Profile
+from lazyentity.profiling.counters import Snapshot
 from lazyentity.profiling.counts import Counts
-from lazyentity.profiling.snapshot import Snapshot
 from tests.conftest import BACKENDS, IMPLEMENTATIONS
 from tests.support.strategies.samples import serialise
 
