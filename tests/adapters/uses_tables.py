@@ -108,31 +108,18 @@ def _errors(found: Any) -> list[str]:
     return sorted(each.message for each in found)
 
 
-def _as_schema(entity: Any) -> bool:
-    """Use the entity as a part of a schema."""
-    valid: bool = lib.jsonschema_rs.is_valid({"const": entity}, entity)
-    return valid
+_REFERENCE = {"$ref": "https://host/name"}
 
 
-def _retrieved(entity: Any) -> bool:
-    """Use the entity as a part of a schema that is retrieved."""
-    valid: bool = lib.jsonschema_rs.is_valid(
-        {"$ref": "https://host/name"}, {}, retriever=lambda _: {"const": entity}
-    )
-    return valid
-
-
-def _registered(entity: Any) -> bool:
+def _registered(entity: Any) -> Any:
     registry = lib.jsonschema_rs.Registry([("https://host/name", {"const": entity})])
-    schema = {"$ref": "https://host/name"}
-    valid: bool = lib.jsonschema_rs.validator_for(schema, registry=registry).is_valid(entity)
-    return valid
+    return lib.jsonschema_rs.validator_for(_REFERENCE, registry=registry).is_valid(entity)
 
 
-def _of_draft(draft: str, entity: Any) -> bool:
-    kind = getattr(lib.jsonschema_rs, f"Draft{draft}Validator")
-    valid: bool = kind({"enum": [entity]}).is_valid(entity)
-    return valid
+def _schema(function: str, entity: Any) -> Any:
+    """Use the entity as a part of a schema, for a function that takes nothing else."""
+    made = getattr(lib.jsonschema_rs, function)({"const": entity})
+    return made.is_valid(entity) if function.endswith("Validator") else str(_sorted(made))
 
 
 def _validator(schema: Any, method: str, entity: Any) -> Any:
@@ -170,10 +157,9 @@ def _formatted(entity: Any) -> Any:
 
 def _xml_attribute(entity: Any) -> bool:
     """Whether an attribute has the text of the value, whose order is random."""
-    document = lib.pycrdt.Doc()
-    document["shared"] = fragment = lib.pycrdt.XmlFragment()
-    element = fragment.children.append(lib.pycrdt.XmlElement("element"))
-    element.attributes["name"] = entity
+    pycrdt = lib.pycrdt
+    pycrdt.Doc()["shared"] = fragment = pycrdt.XmlFragment()
+    fragment.children.append(pycrdt.XmlElement("element")).attributes["name"] = entity
     return "number: 42" in str(fragment)
 
 
@@ -282,19 +268,21 @@ USES = (
             "validate, refused": lambda e: lib.jsonschema_rs.validate(SCHEMA, [e]),
             "iter_errors": lambda e: _errors(lib.jsonschema_rs.iter_errors(SCHEMA, e)),
             "evaluate": lambda e: lib.jsonschema_rs.evaluate(SCHEMA, e).valid,
-            "schema": _as_schema,
-            "schema that is retrieved": _retrieved,
+            "schema": lambda e: lib.jsonschema_rs.is_valid({"const": e}, e),
+            "schema that is retrieved": lambda e: lib.jsonschema_rs.is_valid(
+                _REFERENCE, {}, retriever=lambda _: {"const": e}
+            ),
             "Registry": _registered,
             **{
-                f"Draft{draft}Validator": functools.partial(_of_draft, draft)
-                for draft in ("4", "6", "7", "201909", "202012")
+                name: functools.partial(_schema, name)
+                for name in (
+                    *(f"Draft{draft}Validator" for draft in (4, 6, 7, 201909, 202012)),
+                    *("bundle", "dereference", "canonicalize"),
+                )
             },
             "validator_map_for": lambda e: sorted(
                 lib.jsonschema_rs.validator_map_for({"const": e}).keys()
             ),
-            "bundle": lambda e: _sorted(lib.jsonschema_rs.bundle({"const": e})),
-            "dereference": lambda e: _sorted(lib.jsonschema_rs.dereference({"const": e})),
-            "canonicalize": lambda e: str(lib.jsonschema_rs.canonicalize({"const": e})),
             "canonical JSON": lambda e: lib.jsonschema_rs.canonical.json.to_string(e),
             "meta.validate": lambda e: lib.jsonschema_rs.meta.validate({"type": e}),
             "validator_for": lambda e: _validator({"const": e}, "is_valid", e),
