@@ -59,7 +59,7 @@ def _endpoint(model: Any) -> Callable[[sides.Side], Task]:
     return of_side
 
 
-def request_of(app: fastapi.FastAPI) -> Any:
+def request_of(app: fastapi.FastAPI, path: str = "/") -> Any:
     """Return a coroutine function that makes a request of an application, without a socket."""
     scope = {
         "type": "http",
@@ -67,8 +67,8 @@ def request_of(app: fastapi.FastAPI) -> Any:
         "http_version": "1.1",
         "method": "GET",
         "scheme": "http",
-        "path": "/",
-        "raw_path": b"/",
+        "path": path,
+        "raw_path": path.encode(),
         "root_path": "",
         "query_string": b"",
         "headers": [],

@@ -294,16 +294,6 @@ def test_functions_of_the_application_are_called_as_ever() -> None:
     assert adapted == _described(_with_functions())
 
 
-def test_validators_with_functions_are_pickled() -> None:
-    """Without anything of lazyentity's in the pickle."""
-    pickled = pickle.dumps(pydantic.TypeAdapter(_Shouted).validator)
-    assert b"lazyentity.patches" not in pickled
-    assert pickle.loads(pickled).validate_python("text") == "TEXT"
-
-
-_Shouted = Annotated[str, pydantic.BeforeValidator(_shout)]
-
-
 def test_unpatched_functions_give_what_they_return() -> None:
     entity = LazyEntity.from_bytes(PLAIN)
     validator = pydantic.PlainValidator(lambda _: entity)

@@ -225,15 +225,9 @@ class _ByMethod:
         return kept[0] if name == "held" else super().__getattribute__(name)
 
 
-class _ByPath:
-    def __init__(self, entity: Any) -> None:
-        self.held: Any = {}
-        self.path = _Path(entity)
-
-
-class _Path:
-    def __init__(self, entity: Any) -> None:
-        self.inner = entity
+class _Having:
+    def __init__(self, **attributes: Any) -> None:
+        vars(self).update(attributes)
 
 
 def _attributes(kind: Callable[[Any], Any], make: Make) -> Any:
@@ -293,7 +287,9 @@ CASES: dict[str, Callable[[Make], Any]] = {
     # Wherever an object has its attributes from.
     "attribute, property": functools.partial(_attributes, _ByProperty),
     "attribute, method": functools.partial(_attributes, _ByMethod),
-    "attribute, path": functools.partial(_attributes, _ByPath),
+    "attribute, path": functools.partial(
+        _attributes, lambda entity: _Having(held={}, path=_Having(inner=entity))
+    ),
     # Validators that are called directly.
     "validator of fields": _validator_of_fields,
     "instance that was made": _instance_that_was_made,
@@ -357,22 +353,29 @@ def test_depth_of_nested_handlers() -> None:
     assert _deepest(_wrapping_node()) >= stock * 3 // 4
 
 
-def test_validators_with_handlers_are_pickled() -> None:
-    """Without anything of lazyentity's in the pickle, or in a copy."""
-    lazyentity.patch()
-    validator = pydantic.TypeAdapter(_Wrapped).validator
-    pickled = pickle.dumps(validator)
-    assert b"lazyentity" not in pickled
-    for made in (pickle.loads(pickled), copy.deepcopy(validator)):
-        assert made.validate_python("3") == 3
-
-
 def _passed_on(value: Any, handler: Any) -> Any:
     return handler(value)
 
 
-_passed_on.__module__ = __name__
-_Wrapped = Annotated[int, pydantic.WrapValidator(_passed_on)]
+def _as_number(value: Any) -> Any:
+    return int(value)
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        Annotated[int, pydantic.WrapValidator(_passed_on)],
+        Annotated[int, pydantic.BeforeValidator(_as_number)],
+    ],
+)
+def test_validators_with_functions_are_pickled(kind: Any) -> None:
+    """Without anything of lazyentity's in the pickle, or in a copy."""
+    lazyentity.patch()
+    validator = pydantic.TypeAdapter(kind).validator
+    pickled = pickle.dumps(validator)
+    assert b"lazyentity" not in pickled
+    for made in (pickle.loads(pickled), copy.deepcopy(validator)):
+        assert made.validate_python("3") == 3
 
 
 class _Service:

@@ -20,7 +20,7 @@ from lazyentity.bench.server.process import LoopbackServer
 from lazyentity.profiling.report import Report
 from tests.support.clients import close, make_client
 
-pytest.importorskip("fastapi")
+adapted = pytest.importorskip("lazyentity.bench.subjects.adapted")
 
 PROPERTIES = 63
 MODEL = f"Order takes 3 of {PROPERTIES} properties"
@@ -128,34 +128,13 @@ def _service(folder: Path, source: str, client: datastore.Client) -> ModuleType:
     return module
 
 
-async def _answer(application: Any, path: str) -> Any:
-    """Ask as a server does."""
-    sent: list[Any] = []
-
-    async def receive() -> Any:
-        return {"type": "http.request", "body": b"", "more_body": False}
-
-    async def send(message: Any) -> None:
-        sent.append(message)
-
-    scope = {
-        "type": "http",
-        "asgi": {"version": "3.0"},
-        "http_version": "1.1",
-        "method": "GET",
-        "path": path,
-        "query_string": b"",
-        "headers": [],
-    }
-    await application(scope, receive, send)
-    assert sent[0]["status"] == 200
-    return json.loads(b"".join(message.get("body", b"") for message in sent))
-
-
 def _get(application: Any, path: str) -> tuple[Any, Report]:
+    """Ask as a server does."""
+    request = adapted.request_of(application, path)
     with lazyentity.profile() as profile:
-        answer = asyncio.run(_answer(application, path))
-    return answer, profile.report()
+        sent = asyncio.run(request())
+    answer = b"".join(message.get("body", b"") for message in sent)
+    return json.loads(answer), profile.report()
 
 
 def _line_in(source: str, function: str, text: str) -> int:

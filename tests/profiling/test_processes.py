@@ -268,28 +268,24 @@ def test_off() -> None:
     assert _profile("off") == ("", "")
 
 
-def test_files_of_all_processes(tmp_path: Path) -> None:
-    """A child that received something has a file of its own."""
-    path = tmp_path / "profile.json"
-    assert _profile(str(path), "fork") == ("", "")
+@pytest.mark.parametrize(
+    ("end", "status", "of_children"),
+    [
+        # A child that received something has a file of its own.
+        ("fork", 0, [2]),
+        # They end without the functions of ``atexit``, and those of a pool by a signal.
+        ("multiprocessing", 0, [2, 4]),
+        # The report is written, and the process ends by the signal.
+        ("terminate", -signal.SIGTERM, []),
+    ],
+)
+def test_files_of_all_processes(
+    end: str, status: int, of_children: list[int], tmp_path: Path
+) -> None:
+    assert _profile(str(tmp_path / "profile.json"), end, status=status) == ("", "")
     entities = _entities(tmp_path)
     assert entities.pop("profile.json") == 3
-    assert list(entities.values()) == [2]
-
-
-def test_children_of_multiprocessing(tmp_path: Path) -> None:
-    """They end without the functions of ``atexit``, and those of a pool by a signal."""
-    assert _profile(str(tmp_path / "profile.json"), "multiprocessing") == ("", "")
-    entities = _entities(tmp_path)
-    assert entities.pop("profile.json") == 3
-    assert sorted(entities.values()) == [2, 4]
-
-
-def test_termination(tmp_path: Path) -> None:
-    """The report is written, and the process ends by the signal."""
-    status = -signal.SIGTERM
-    assert _profile(str(tmp_path / "profile.json"), "terminate", status=status) == ("", "")
-    assert _entities(tmp_path) == {"profile.json": 3}
+    assert sorted(entities.values()) == of_children
 
 
 @pytest.mark.parametrize("suffix", ["json", "html"])
@@ -308,18 +304,18 @@ def test_a_page(tmp_path: Path) -> None:
     assert path.read_text().startswith("<!DOCTYPE html>")
 
 
-def test_a_name_that_is_no_file() -> None:
-    _, errors = _profile("yes please")
-    assert "is neither 1 nor a path that ends in .json or .html" in errors
-    assert "3 entities" in errors
-
-
-def test_a_folder_that_is_missing(tmp_path: Path) -> None:
-    """It is said at the start, and at the end the report is not lost."""
-    _, errors = _profile(str(tmp_path / "missing" / "profile.json"))
-    assert "there is no folder" in errors
-    assert "cannot be written" in errors
-    assert "3 entities" in errors
+@pytest.mark.parametrize(
+    ("name", "texts"),
+    [
+        ("yes please", ["is neither 1 nor a path that ends in .json or .html"]),
+        # It is said at the start, and at the end the report is not lost.
+        ("missing/profile.json", ["there is no folder", "cannot be written"]),
+    ],
+)
+def test_a_file_that_cannot_be(name: str, texts: list[str]) -> None:
+    _, errors = _profile(name)
+    for text in [*texts, "3 entities"]:
+        assert text in errors
 
 
 def test_commands_of_lazyentity(tmp_path: Path) -> None:
