@@ -188,24 +188,17 @@ class TestMistakes:
             run.start([*command], False)
         return str(raised.value), raised.value.status
 
-    def test_no_such_command(self) -> None:
-        assert self.failure("gunicron") == (
-            "there is no command 'gunicron'; check its name and PATH",
-            127,
-        )
-
-    def test_a_script_in_place_of_a_command(self, tmp_path: Path) -> None:
-        """Not found, or not executable."""
-        hint = "; to run a script, use `lazyentity-run python "
-        message, status = self.failure("app.py")
-        assert (message, status) == (f"there is no command 'app.py'{hint}app.py`", 127)
+    def test_no_command(self, tmp_path: Path) -> None:
+        """Not found, or a script: not found, or not executable."""
         script = tmp_path / "app.py"
         script.write_text("")
-        message, status = self.failure(str(script))
-        assert (message, status) == (
-            f"cannot run {str(script)!r}: Permission denied{hint}{script}`",
-            126,
-        )
+        hint = "; to run a script, use `lazyentity-run python "
+        for name, message, status in (
+            ("gunicron", "there is no command 'gunicron'; check its name and PATH", 127),
+            ("app.py", f"there is no command 'app.py'{hint}app.py`", 127),
+            (str(script), f"cannot run {str(script)!r}: Permission denied{hint}{script}`", 126),
+        ):
+            assert self.failure(name) == (message, status)
 
     def test_a_backend_that_is_not_there(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("LAZYENTITY_BACKEND", "naive")
