@@ -146,32 +146,18 @@ class Report:
             every.add(counts)
         stock, lazy = costs.seconds(every)
         sites = counted.call_sites.items()
+        held = ((key, counts) for key, counts in sites if counts.entities or counts.alive)
         return cls(
             seconds=counted.seconds,
             backend=backend,
-            kinds=_heaviest(
-                (_kind(kind, counts, costs) for kind, counts in by_kind.items()),
-                lambda kind: kind.bytes + kind.eager_bytes,
-            ),
-            sites=_heaviest(
-                (_reads(*key, counts, is_leaked) for key, counts in sites),
-                lambda reads: reads.bytes,
-            ),
+            kinds=_heaviest(_kind(*each, costs) for each in by_kind.items()),
+            sites=_heaviest(_reads(*key, counts, is_leaked) for key, counts in sites),
             wholes=_heaviest(
-                (Whole(*key, line.calls, line.properties) for key, line in counted.wholes.items()),
-                lambda whole: whole.properties,
+                Whole(*key, line.calls, line.properties) for key, line in counted.wholes.items()
             ),
-            held=_heaviest(
-                (
-                    _held(*key, counts, counted.seconds)
-                    for key, counts in sites
-                    if counts.entities or counts.alive
-                ),
-                lambda held: held.mean_bytes,
-            ),
+            held=_heaviest(_held(*key, counts, counted.seconds) for key, counts in held),
             sentinels=_heaviest(
-                (Sentinel(*key[:2], line.calls) for key, line in counted.sentinels.items()),
-                lambda sentinel: sentinel.count,
+                Sentinel(*key[:2], line.calls) for key, line in counted.sentinels.items()
             ),
             advice=tuple(dict.fromkeys(advise(counted))),
             estimate=Estimate(ESTIMATE, stock, lazy, stock - lazy, costs),
@@ -190,8 +176,18 @@ class Report:
         return json.dumps(self.data(), indent=2, ensure_ascii=False) + "\n"
 
 
-def _heaviest(lines: Iterable[Any], weight: Callable[[Any], float]) -> tuple[Any, ...]:
-    return tuple(sorted(lines, key=weight, reverse=True))
+_WEIGHTS: dict[type, Callable[[Any], float]] = {
+    Kind: lambda kind: kind.bytes + kind.eager_bytes,
+    Property: lambda each: each.decoded,
+    Reads: lambda reads: reads.bytes,
+    Whole: lambda whole: whole.properties,
+    Held: lambda held: held.mean_bytes,
+    Sentinel: lambda sentinel: sentinel.count,
+}
+
+
+def _heaviest(lines: Iterable[Any]) -> tuple[Any, ...]:
+    return tuple(sorted(lines, key=lambda line: _WEIGHTS[type(line)](line), reverse=True))
 
 
 def _kind(kind: str | None, counts: Counts, costs: Costs) -> Kind:
@@ -207,10 +203,7 @@ def _kind(kind: str | None, counts: Counts, costs: Costs) -> Kind:
         properties_received=counts.received,
         properties_decoded=counts.decoded,
         estimated_seconds_saved=stock - lazy,
-        properties=_heaviest(
-            (Property(name, counts.had[name], decoded[name]) for name in names),
-            lambda each: each.decoded,
-        ),
+        properties=_heaviest(Property(name, counts.had[name], decoded[name]) for name in names),
     )
 
 

@@ -58,16 +58,12 @@ def _scope_of(code: Code) -> list[Any]:
 
 _WHEN = When(options=(CodecOptions, _has_encoders))
 
+_MESSAGES = (
+    *("_dict_to_bson", "_op_msg_uncompressed", "_batched_op_msg"),
+    *("_encode_batched_op_msg", "_encode_batched_write_command"),
+)
+
 SEAMS = (
     *seams("bson", "_dict_to_bson", look=_before, when=_WHEN),
-    *seams(
-        "pymongo.message",
-        "_dict_to_bson",
-        "_op_msg_uncompressed",
-        "_batched_op_msg",
-        "_encode_batched_op_msg",
-        "_encode_batched_write_command",
-        look=_before,
-        when=_WHEN,
-    ),
+    *seams("pymongo.message", *_MESSAGES, look=_before, when=_WHEN),
 )

@@ -5,8 +5,6 @@ A ``default`` passes its replacement for a value to one of the encoder's methods
 
 from __future__ import annotations
 
-from typing import Any
-
 import cbor2
 from cbor2 import CBOREncoder, CBORTag
 
@@ -22,12 +20,7 @@ _METHODS = [
 
 SEAMS = seams("cbor2", "dumps", "dump", *_METHODS, look=before)
 
-
-@children_of.register
-def _tagged(tag: CBORTag) -> tuple[Any, ...]:
-    return (tag.value,)
-
-
+children_of.register(CBORTag, lambda tag: (tag.value,))
 # Older versions have a class of Python's.
 if hasattr(cbor2, "frozendict"):
     children_of.register(cbor2.frozendict, lambda frozen: list(frozen.values()))

@@ -15,15 +15,13 @@ from lazyentity.search import children_of
 SEAMS = (
     # The class stays the same one: XMLPullParser asks for the exact class of its builder.
     CallSeam("xml.etree.ElementTree", "TreeBuilder.start", before, is_flat=True),
-    *seams("xml.etree.ElementTree", "tostring", "tostringlist", look=before),
-    *seams("xml.etree.ElementTree", "ElementTree.write", look=before),
+    *seams("xml.etree.ElementTree", "tostring", "tostringlist", "ElementTree.write", look=before),
 )
 
 
 @children_of.register
 def _attributes_within(element: ElementTree.Element) -> Iterable[Any]:
-    # All elements at once: another thread may change the tree. An application may have another
-    # method of that name, in an object that passes for an element.
+    # All elements at once: another thread may change the tree. Not by a method of the application.
     return [each.attrib for each in list(ElementTree.Element.iter(element))]
 
 

@@ -25,8 +25,8 @@ def _encode(looks_before: bool, wrapped: Any, instance: Any, args: Any, kwargs: 
     encoder = wrapped.__self__
     hook = getattr(encoder, "enc_hook", None)
     if hook is not None:
-        return before(None, _with_decoding_hook(wrapped, hook), instance, args, kwargs)
-    if looks_before:
+        wrapped = _with_decoding_hook(wrapped, hook)
+    if hook is not None or looks_before:
         return before(None, wrapped, instance, args, kwargs)
     return on_failure({}, wrapped, instance, args, kwargs)
 

@@ -16,9 +16,7 @@ from lazyentity.patches.adapters import arrays  # noqa: F401  # makes them known
 from lazyentity.patches.adapters.calls import before, seams
 from lazyentity.search import children_of
 
-_HOOKS = {"default_handler": None}
-
-SEAMS = seams("pandas.io.json._json", "ujson_dumps", look=before, about=_HOOKS)
+SEAMS = seams("pandas.io.json._json", "ujson_dumps", look=before, about={"default_handler": None})
 
 
 @children_of.register

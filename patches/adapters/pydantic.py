@@ -222,14 +222,11 @@ def _checked(is_active: _IsActive, original: Any, cls: Any, instance: Any) -> An
     return is_instance
 
 
-class _Core(CallSeam):
-    """The seam of a method of pydantic-core's validators or serializers."""
-
-    def __init__(self, path: str, look: Callable[..., Any], when: When, about: Any = None) -> None:
-        super().__init__(_CORE, path, look, about, when=when)
+_Core = functools.partial(CallSeam, _CORE)
+"""Makes the seam of a method of pydantic-core."""
 
 
-class _LastOfValidators(_Core):
+class _LastOfValidators(CallSeam):
     """The last method of validators: those that were bound before get the replacements, too."""
 
     def install(self, is_active: _IsActive) -> None:
@@ -244,7 +241,7 @@ class _LastOfValidators(_Core):
                     _bind_again(each)
 
 
-class _LastOfSerializers(_Core):
+class _LastOfSerializers(CallSeam):
     """The last method of serializers, as :class:`_LastOfValidators`."""
 
     def install(self, is_active: _IsActive) -> None:
@@ -271,7 +268,7 @@ class _Model(Reading):
 
 _CHECKS_MODELS = "validate_python"
 _VALIDATING = (_CHECKS_MODELS, "validate_json", "validate_strings", "isinstance_python")
-_INPUT = ("input", 0)
+_INPUT, _ASSIGNED = ("input", 0), ("field_value", 2)
 _OF_TEXT = When(only=0, is_noted=True)
 _VALIDATION = _OF_TEXT._replace(closed=cores.CLOSED, refused=_decode_refused)
 _DUMP = When(only=0, closed=cores.CLOSED, flags=_FLAGS, hooks=_HOOKS, is_noted=True)
@@ -280,14 +277,14 @@ SEAMS = (
     *seams(_CORE, "to_json", "to_jsonable_python", look=deeply_before, about=_HOOKS),
     # Its message has values of the context.
     *(seams(_CORE, "PydanticCustomError.__new__", look=before) if SLOTS else ()),
-    _Core("ValidationError.json", _written, When(always=True)),
-    _Core("SchemaValidator.validate_python", _input, _VALIDATION, _INPUT),
-    _Core("SchemaValidator.validate_json", _input, _OF_TEXT, _INPUT),
-    _Core("SchemaValidator.isinstance_python", _input, _OF_TEXT, _INPUT),
-    _LastOfValidators("SchemaValidator.validate_strings", _input, _OF_TEXT, _INPUT),
-    _Core("SchemaValidator.validate_assignment", _assigned, When(always=True), ("field_value", 2)),
-    _Core("SchemaSerializer.to_python", _dumped, _DUMP),
-    _LastOfSerializers("SchemaSerializer.to_json", _dumped, _DUMP),
+    _Core("ValidationError.json", _written, when=When(always=True)),
+    _Core("SchemaValidator.validate_python", _input, _INPUT, when=_VALIDATION),
+    _Core("SchemaValidator.validate_json", _input, _INPUT, when=_OF_TEXT),
+    _Core("SchemaValidator.isinstance_python", _input, _INPUT, when=_OF_TEXT),
+    _LastOfValidators(_CORE, "SchemaValidator.validate_strings", _input, _INPUT, when=_OF_TEXT),
+    _Core("SchemaValidator.validate_assignment", _assigned, _ASSIGNED, when=When(always=True)),
+    _Core("SchemaSerializer.to_python", _dumped, when=_DUMP),
+    _LastOfSerializers(_CORE, "SchemaSerializer.to_json", _dumped, when=_DUMP),
     _Model("pydantic.main", "BaseModel.__init__"),
     Reading("pydantic.main", "BaseModel.model_validate"),
     Reading("pydantic.main", "BaseModel.model_validate_json"),

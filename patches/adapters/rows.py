@@ -16,27 +16,26 @@ from lazyentity._inplace import SLOTS
 from lazyentity.patches.adapters.calls import CallSeam, before, deeply_before, on_failure, seams
 
 _HOOK = {"default": 1}
-_RETRIEVER = {"retriever": None}
 _OF_SCHEMA = ("is_valid", "validate", "iter_errors", "evaluate")
-_OF_VALIDATOR = tuple(f"Validator.{name}" for name in _OF_SCHEMA)
-_OF_RESOURCES = ("validator_for", "validator_map_for", "bundle", "dereference", "canonicalize")
-_WITHOUT_RESOURCES = (
-    *("validator_cls_for", "meta.is_valid", "meta.validate", "canonical.json.to_string"),
+_MADE = ("Registry", *(f"Draft{draft}Validator" for draft in (4, 6, 7, 201909, 202012)))
+_WITH_RETRIEVER = (
+    *("validator_for", "validator_map_for", "bundle", "dereference", "canonicalize"),
+    *(f"{kind}.__new__" for kind in _MADE if SLOTS),
 )
-_MADE = (
-    *(f"Draft{draft}Validator.__new__" for draft in ("4", "6", "7", "201909", "202012")),
-    "Registry.__new__",
+_OTHERS = (
+    *("validator_cls_for", "meta.is_valid", "meta.validate", "canonical.json.to_string"),
+    *(f"Validator.{name}" for name in _OF_SCHEMA),
 )
 
 SEAMS = (
     CallSeam("immutables", "Map.__init__", before),
     *seams(
-        *("jsonschema_rs", *_OF_SCHEMA, *_OF_RESOURCES, *(_MADE if SLOTS else ())),
+        *("jsonschema_rs", *_OF_SCHEMA, *_WITH_RETRIEVER),
         look=before,
-        about=_RETRIEVER,
+        about={"retriever": None},
         is_flat=True,
     ),
-    *seams("jsonschema_rs", *_OF_VALIDATOR, *_WITHOUT_RESOURCES, look=before, is_flat=True),
+    *seams("jsonschema_rs", *_OTHERS, look=before, is_flat=True),
     CallSeam("lru", "LRU.update", before, is_flat=True),
     *(
         ()
