@@ -20,7 +20,7 @@ import pytest
 
 from lazyentity import LazyEntity, search
 from lazyentity.patches.adapters.calls import call_decoded
-from tests.adapters.uses import installed
+from tests.adapters.uses import Holds, installed
 from tests.support.concurrency import switching_often, together
 from tests.support.strategies.samples import PLAIN
 
@@ -57,11 +57,6 @@ class _Hashed(metaclass=_Meta):
 @dataclasses.dataclass(eq=False)
 class _Record:
     held: Any
-
-
-class _Object:
-    def __init__(self, **attributes: Any) -> None:
-        vars(self).update(attributes)
 
 
 class _Slotted:
@@ -163,7 +158,7 @@ def _record(first: list[Any], entities: list[LazyEntity]) -> Any:
 
 
 def _of_class(first: list[Any], entities: list[LazyEntity]) -> Any:
-    made = type("Kind", (_Object,), {"first": first[0], "last": entities[0], "held": 1})
+    made = type("Kind", (Holds,), {"first": first[0], "last": entities[0], "held": 1})
     return made(first=first, others=entities[1:])
 
 
@@ -181,7 +176,7 @@ CONTAINERS = {
     "subclass of deque": _deque(_subclass(deque)),
     "record": Container(_record, _change_attributes),
     "object": Container(
-        lambda first, entities: _Object(held=first, **_named(entities)), _change_attributes
+        lambda first, entities: Holds(held=first, **_named(entities)), _change_attributes
     ),
     "slots": Container(_Slotted, _change_slots),
     "class": Container(_of_class, _change_class),
@@ -294,7 +289,7 @@ def _turn_deque(made: Any) -> None:
 SHARED: dict[str, tuple[Callable[[list[LazyEntity]], Any], Callable[[Any], None]]] = {
     "list": (lambda entities: [None, *entities, None], _turn_list),
     "dict": (_named, _turn_dict),
-    "object": (lambda entities: _Object(**_named(entities)), lambda made: _turn_dict(vars(made))),
+    "object": (lambda entities: Holds(**_named(entities)), lambda made: _turn_dict(vars(made))),
     "set": (lambda entities: set(map(_Record, entities)), _turn_set),
     "deque": (lambda entities: deque([None, *entities]), _turn_deque),
 }

@@ -20,6 +20,7 @@ from lazyentity import LazyEntity
 from lazyentity._inplace import SLOTS
 from lazyentity.patches import adapters
 from tests.adapters.test_decoding import Comparing
+from tests.adapters.uses import Holds
 from tests.adapters.uses_models import Full
 from tests.support.snapshots import outcome
 from tests.support.stock import in_order_of, stock_entity
@@ -225,11 +226,6 @@ class _ByMethod:
         return kept[0] if name == "held" else super().__getattribute__(name)
 
 
-class _Having:
-    def __init__(self, **attributes: Any) -> None:
-        vars(self).update(attributes)
-
-
 def _attributes(kind: Callable[[Any], Any], make: Make) -> Any:
     return _Attributes.model_validate(kind(make())).model_dump()
 
@@ -288,7 +284,7 @@ CASES: dict[str, Callable[[Make], Any]] = {
     "attribute, property": functools.partial(_attributes, _ByProperty),
     "attribute, method": functools.partial(_attributes, _ByMethod),
     "attribute, path": functools.partial(
-        _attributes, lambda entity: _Having(held={}, path=_Having(inner=entity))
+        _attributes, lambda entity: Holds(held={}, path=Holds(inner=entity))
     ),
     # Validators that are called directly.
     "validator of fields": _validator_of_fields,

@@ -61,6 +61,13 @@ def listed(kind: Any) -> Any:
     return list[kind]
 
 
+class Holds:
+    """An object of the application with these attributes."""
+
+    def __init__(self, **attributes: Any) -> None:
+        vars(self).update(attributes)
+
+
 class Uses(NamedTuple):
     """How applications use a library.
 

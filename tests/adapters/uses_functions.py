@@ -15,7 +15,7 @@ from typing import Annotated, Any
 import pydantic
 from pydantic import BaseModel, ConfigDict, TypeAdapter
 
-from tests.adapters.uses import Uses
+from tests.adapters.uses import Holds, Uses
 from tests.adapters.uses_models import Error, Public, _plain
 
 SHOWN: Any = Public | Error | dict[str, Any]
@@ -166,13 +166,6 @@ def _private(entity: Any) -> Any:
     made = Made()
     made._entity = entity
     return made.model_dump(), made.model_dump_json(), TypeAdapter(Any).dump_json([made])
-
-
-class Holds:
-    """Has a value, and others as its attributes."""
-
-    def __init__(self, **attributes: Any) -> None:
-        vars(self).update(attributes)
 
 
 def _of_class(kind: Any, entity: Any) -> Any:
