@@ -18,6 +18,7 @@ from google.protobuf.api_pb2 import Api
 
 from lazyentity import LazyEntity, materialize
 from lazyentity._inplace import SLOTS
+from tests.adapters.uses import Holds
 from tests.support.strategies.samples import serialise
 
 RAW = serialise({"text": "words", "inner": {"deep": "value"}})
@@ -46,14 +47,9 @@ class Property:
         return _KEPT["entity"]
 
 
-class Held:
-    def __init__(self, entity: Any) -> None:
-        self.entity = entity
-
-
 class Privately:
     def __init__(self, entity: Any) -> None:
-        self._held = Held(entity)
+        self._held: Any = Holds(entity=entity)
 
     @property
     def value(self) -> Any:
@@ -81,7 +77,7 @@ def _mutated(entity: Any) -> Any:
 
 
 def _attributes(entity: Any) -> Any:
-    made = Held(None)
+    made: Any = Holds()
     made.__dict__ = entity
     return made
 

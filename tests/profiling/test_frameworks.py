@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import importlib.util
 import itertools
 import json
 import re
@@ -115,16 +114,11 @@ def _stock_afterwards() -> Iterator[None]:
 
 
 def _service(folder: Path, source: str, client: datastore.Client) -> ModuleType:
-    """Import the service from a file of its own."""
-    name = f"profiled_service_{next(_numbers)}"
-    file = folder / f"{name}.py"
-    file.write_text(source)
-    spec = importlib.util.spec_from_file_location(name, file)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    module.client = client  # type: ignore[attr-defined]  # as the service reads it
+    """Return the service as a module with a file of its own."""
+    module = ModuleType(f"profiled_service_{next(_numbers)}")
+    module.__file__ = str(folder / f"{module.__name__}.py")
+    vars(module)["client"] = client
+    exec(compile(source, module.__file__, "exec", dont_inherit=True), vars(module))  # noqa: S102  # code of the test
     return module
 
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any, NoReturn
@@ -18,6 +16,7 @@ from lazyentity.cli.doctor.findings import Finding
 from lazyentity.patches.clients import CLIENTS
 from lazyentity.patches.imports import WhenImported
 from lazyentity.patches.spec import ClientSpec
+from tests.support import subprocesses
 from tests.support.forks import answer
 
 SECTIONS = {
@@ -204,13 +203,7 @@ def test_json_of_an_error_of_the_doctor(
 )
 def test_json_of_a_surrounding_that_is_wrong(variable: str) -> None:
     """A backend or protobuf that does not exist is a finding, if not the report of a failure."""
-    finished = subprocess.run(
-        [sys.executable, "-m", "lazyentity", "doctor", "--json"],
-        env={**os.environ, variable: "nonsense"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    finished = subprocesses.run("-m", "lazyentity", "doctor", "--json", **{variable: "nonsense"})
     assert finished.returncode == 1, finished.stderr
     assert json.loads(finished.stdout)["ok"] is False
 
