@@ -139,20 +139,14 @@ def test_inside_a_proxy_of_a_dict() -> None:
     assert entity._undecoded() == []
 
 
-def _dumped(value: Any, _: int) -> bytes:
-    import orjson
-
-    return orjson.dumps(value)
-
-
 def test_entities_that_threads_share() -> None:
     """A call that failed is made again also where another thread has decoded meanwhile."""
-    pytest.importorskip("orjson")
+    dumps = pytest.importorskip("orjson").dumps
     for _ in range(100):
         shared = [LazyEntity.from_bytes(PLAIN)]
         expected = [dict(LazyEntity.from_bytes(PLAIN))]
         with switching_often():
-            done = together(4, functools.partial(_dumped, shared))
+            done = together(4, functools.partial(lambda value, _: dumps(value), shared))
         assert [json.loads(each) for each in done] == [expected] * 4
 
 

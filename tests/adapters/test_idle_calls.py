@@ -15,7 +15,7 @@ from lazyentity import LazyEntity
 from lazyentity._backend import stock_from_raw
 from lazyentity.patches import adapters
 from tests.adapters.test_idle import _modules_that_run, native
-from tests.adapters.uses import TABULAR
+from tests.adapters.uses import TABULAR, Holds
 from tests.support.forks import answer
 from tests.support.snapshots import outcome
 from tests.support.stock import in_order_of
@@ -95,12 +95,8 @@ def test_only_the_hook_is_wrapped(library: str) -> None:
 @pytest.mark.parametrize("library", HOOKED)
 def test_an_entity_among_attributes(library: str) -> None:
     """Python 3.13 does not track the dict of an instance that gets its values later."""
-
-    class Holder:
-        pass
-
     raw = serialise({"a": "x"})
-    holder: Any = Holder()
+    holder: Any = Holds()
     holder.name = "name"
     attributes = vars(holder)
     holder.entity = LazyEntity.from_bytes(raw)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 import io
 import json
 import xml.etree.ElementTree as ET
@@ -116,18 +115,9 @@ def _cbor(value: Any, **options: Any) -> Any:
     return library.loads(library.dumps(value, **options))
 
 
-def _cbor_encoder(entity: Any) -> bytes:
+def _cbor_written(method: str, value: Any) -> Any:
     buffer = io.BytesIO()
-    lib.cbor2.CBOREncoder(buffer).encode([entity])
-    return buffer.getvalue()
-
-
-_CBOR_METHODS = ("encode_value", "encode_sortable_key")
-
-
-def _cbor_written(method: str, entity: Any) -> Any:
-    buffer = io.BytesIO()
-    made = getattr(lib.cbor2.CBOREncoder(buffer), method)(entity)
+    made = getattr(lib.cbor2.CBOREncoder(buffer), method)(value)
     return str(made), buffer.getvalue()
 
 
@@ -241,8 +231,9 @@ USES = (
             "entity": _cbor,
             "list": lambda e: _cbor([e, {"e": e}]),
             "default": lambda e: _cbor(e, default=_unknown),
-            "Encoder": _cbor_encoder,
-            **{f"Encoder.{name}": functools.partial(_cbor_written, name) for name in _CBOR_METHODS},
+            "Encoder": lambda e: _cbor_written("encode", [e]),
+            "Encoder.encode_value": lambda e: _cbor_written("encode_value", e),
+            "Encoder.encode_sortable_key": lambda e: _cbor_written("encode_sortable_key", e),
             "tag": lambda e: lib.cbor2.dumps(lib.cbor2.CBORTag(5000, [e])),
             "frozendict": lambda e: lib.cbor2.dumps({"f": lib.cbor2.frozendict(e)}),
         },

@@ -280,9 +280,7 @@ USES = (
                     *("bundle", "dereference", "canonicalize"),
                 )
             },
-            "validator_map_for": lambda e: sorted(
-                lib.jsonschema_rs.validator_map_for({"const": e}).keys()
-            ),
+            "validator_map_for": lambda e: len(lib.jsonschema_rs.validator_map_for({"const": e})),
             "canonical JSON": lambda e: lib.jsonschema_rs.canonical.json.to_string(e),
             "meta.validate": lambda e: lib.jsonschema_rs.meta.validate({"type": e}),
             "validator_for": lambda e: _validator({"const": e}, "is_valid", e),
