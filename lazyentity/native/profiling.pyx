@@ -15,11 +15,10 @@ from lazyentity.native.frames cimport decref, incref, item_at, xdecref
 from lazyentity.native.frames cimport caller_of, clock, code_of, file_of, instruction_of, running_frame
 from lazyentity.native.wire cimport Bytes
 
-from lazyentity.profiling import observer
+from lazyentity.profiling import observer, uses
 
 
 # The first profile imports these modules.
-cdef object counting = None
 cdef object counters = None
 cdef object role_of = None
 cdef dict ROLES = {}
@@ -358,13 +357,13 @@ cdef int note_columns(WireDict entity, object name) except -1:
     # Counts the decoding of a property for a column; the entity stays as it is.
     cdef EntityCounts entity_counts = <EntityCounts>entity._extras
     entity_counts.copied([name])
-    entity_counts.call_site.uses.add(counting.COLUMNS)
+    entity_counts.call_site.uses.add(uses.COLUMNS)
     return 0
 
 
 cdef int note_absent(WireDict entity) except -1:
     # Other entities of the kind may have the property.
-    (<EntityCounts>entity._extras).call_site.uses.add(counting.NAMES)
+    (<EntityCounts>entity._extras).call_site.uses.add(uses.NAMES)
     return 0
 
 
@@ -374,11 +373,10 @@ def count_entity(WireDict entity not None, response_counter, bint is_of_query=Fa
 
 
 def _follow(data):
-    global DATA, EVERY_PROPERTY, ROLES, counting, role_of, counters
+    global DATA, EVERY_PROPERTY, ROLES, role_of, counters
     if data is not None:
-        from lazyentity.profiling import callsites, counts, counters as known_counters
+        from lazyentity.profiling import callsites, counters as known_counters
 
-        counting = counts
         counters = known_counters
         EVERY_PROPERTY = counters.EVERY_PROPERTY
         ROLES = callsites.ROLES

@@ -5,20 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Final, NamedTuple
-
-CLIENT_PACKAGES: Final[set[str]] = {"google"}
-"""The top-level packages of the clients. They receive entities for an application."""
-
-WRITTEN: Final = "written"
-CHANGED: Final = "changed"
-COPIED: Final = "copied or detached"
-COLUMNS: Final = "read into columns"
-COMPARED: Final = "compared"
-FLAGS: Final = "asked for index flags or meanings"
-NAMES: Final = "asked for names"
-USES: Final = (WRITTEN, CHANGED, COPIED, COLUMNS, COMPARED, FLAGS, NAMES)
-"""Uses of entities beside reading a property; one may imply those after it."""
+from typing import Any, NamedTuple
 
 
 class Model(NamedTuple):

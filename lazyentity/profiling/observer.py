@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 data: ProfileData | None = None
 """Everything that was counted; None, while no profile runs."""
 
+CLIENT_PACKAGES: Final[set[str]] = {"google"}
+"""The top-level packages of the clients. They receive entities for an application."""
+
 ENTITY_COUNTS: Final = object()
 """The key of the counts among the originals of an entity of the pure backend."""
 

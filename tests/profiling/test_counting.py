@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 import lazyentity
 from lazyentity.plain import plain_copy
 from lazyentity.profiling.counters import EVERY_PROPERTY
-from lazyentity.profiling.counts import (
+from lazyentity.profiling.counts import Counts
+from lazyentity.profiling.uses import (
     CHANGED,
     COLUMNS,
     COMPARED,
@@ -25,7 +26,6 @@ from lazyentity.profiling.counts import (
     FLAGS,
     NAMES,
     WRITTEN,
-    Counts,
 )
 from tests.conftest import BACKENDS, IMPLEMENTATIONS
 from tests.profiling.receiving import FIVE, OTHER, Response, counted, learn, only

@@ -20,7 +20,7 @@ from lazyentity.profiling import metrics
 from lazyentity.profiling.callsites import CallSite
 from lazyentity.profiling.costs import Costs, measure
 from lazyentity.profiling.counters import OTHER_NAMES
-from lazyentity.profiling.counts import COLUMNS, NAMES, WRITTEN, Counts, Line, Model
+from lazyentity.profiling.counts import Counts, Line, Model
 from lazyentity.profiling.findings import (
     advice_for_held,
     advice_for_reads,
@@ -32,6 +32,7 @@ from lazyentity.profiling.observer import STORAGE, VALIDATION
 from lazyentity.profiling.page import html
 from lazyentity.profiling.report import Report
 from lazyentity.profiling.tables import duration, size, text
+from lazyentity.profiling.uses import COLUMNS, NAMES, WRITTEN
 from tests.profiling.receiving import FIVE, Response
 from tests.support.strategies.samples import serialise
 
