@@ -49,7 +49,9 @@ def replace_conversion(original: _Function, is_active: _IsActive) -> _Function:
 
     @functools.wraps(original)
     def entity_from_protobuf(pb: Any) -> Any:
-        if not is_active():
+        # Under a wrapper of somebody else, the client converts: it calls the wrapper for embedded
+        # entities, too.
+        if not is_active() or helpers.entity_from_protobuf is not entity_from_protobuf:
             return original(pb)
         reader = STOCK if patch.eager else LAZY
         # The first step of the function below, for each entity of a page comes through here.
@@ -113,7 +115,10 @@ def replace_entity_to_protobuf(original: _Function, is_active: _IsActive) -> _Fu
 
     @functools.wraps(original)
     def replacement(entity: Any) -> Any:
-        return entity_to_protobuf(entity, original) if is_active() else original(entity)
+        # As above.
+        if not is_active() or helpers.entity_to_protobuf is not replacement:
+            return original(entity)
+        return entity_to_protobuf(entity, original)
 
     return replacement
 

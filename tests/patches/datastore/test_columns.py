@@ -250,7 +250,9 @@ def test_code_of_others_sees_entities(
         holder, attribute, noting = STEPS[name]
         patching.setattr(holder, attribute, noting(getattr(holder, attribute), seen))
         assert snapshot(lazyentity.columns(_fetch(client), NAMES)) == snapshot(stock)
-    assert [type(entity) for entity in seen] == [lazyentity.LazyEntity] * COUNT
+    # Under a wrapper of the conversion, the client converts.
+    kind = datastore.Entity if name == "conversion" else lazyentity.LazyEntity
+    assert [type(entity) for entity in seen if entity.key] == [kind] * COUNT
 
 
 def test_an_iterator_with_a_method_of_its_own(client: datastore.Client) -> None:

@@ -62,18 +62,20 @@ class Framework:
 
     Args:
         names: of the functions that it puts there.
+        around: whether these call the functions that they replace, and not the client's own.
     """
 
-    def __init__(self, names: tuple[str, ...]) -> None:
+    def __init__(self, names: tuple[str, ...], *, around: bool = False) -> None:
         self.given: list[str] = []
         self._names = names
+        self._beneath = {name: getattr(helpers, name) for name in names} if around else _STOCK
 
     def _note(self, name: str, value: Any) -> None:
         self.given.append(f"{name} {type(value)}")
 
     def key_from_protobuf(self, message: Any) -> Any:
         self._note("key", message)
-        key = _STOCK["key_from_protobuf"](message)
+        key = self._beneath["key_from_protobuf"](message)
         return _make_key(*key.flat_path, project=key.project, namespace=key.namespace)
 
     def entity_from_protobuf(self, message: Any) -> Any:
@@ -95,11 +97,11 @@ class Framework:
 
     def _get_value_from_value_pb(self, message: Any) -> Any:
         self._note("value", message)
-        return _STOCK["_get_value_from_value_pb"](message)
+        return self._beneath["_get_value_from_value_pb"](message)
 
     def entity_to_protobuf(self, entity: Any) -> Any:
         self.given.append("encoding")
-        return _STOCK["entity_to_protobuf"](entity)
+        return self._beneath["entity_to_protobuf"](entity)
 
     @contextlib.contextmanager
     def replacing(self) -> Iterator[None]:
@@ -152,9 +154,9 @@ def _use(client: Client, framework: Framework) -> dict[str, Any]:
 @pytest.mark.parametrize("names", _NAMES, ids="+".join)
 class TestReplaced:
     @pytest.mark.parametrize("eager", [False, True], ids=["lazy", "eager"])
-    @pytest.mark.parametrize("is_before", [True, False], ids=["before", "after"])
+    @pytest.mark.parametrize("when", ["before", "after", "around"])
     def test_is_called_as_by_stock(
-        self, client: Client, names: tuple[str, ...], is_before: bool, eager: bool
+        self, client: Client, names: tuple[str, ...], when: str, eager: bool
     ) -> None:
         """With messages of the same classes, as often; its results are returned.
 
@@ -163,8 +165,10 @@ class TestReplaced:
         framework = Framework(names)
         with framework.replacing():
             expected = _use(client, framework)
+        is_before = when == "before"
         if not is_before:
             lazyentity.patch("datastore", eager=eager)
+            framework = Framework(names, around=when == "around")
         with framework.replacing(), warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             if is_before:
