@@ -35,6 +35,8 @@ _SHOWN = "_lazyentity_shown"
 # Attributes of a batch that say that it is not as the client made it, or not any more.
 _OWN = frozenset((_SHOWN, "_allow_mutations", "put"))
 
+# Not attributes of the class itself, of which a mock of a property takes note.
+_of_key = vars(Key)
 # They are passed over.
 _upstream = UpstreamModules(batch_module, transaction_module)
 _ADDING = ("_add_partial_key_entity_pb", "_add_complete_key_entity_pb")
@@ -92,7 +94,7 @@ def _is_known(batch: Any) -> bool:
         and getattr(kind, "_allow_mutations", None) is _allowing[kind]
         and batch_module._assign_entity_to_pb is _assign
         and helpers.entity_to_protobuf is ENCODING.replacement
-        and Key.is_partial is IS_PARTIAL.replacement
+        and _of_key.get("is_partial") is IS_PARTIAL.replacement
         and is_upstream(IS_PARTIAL.original, key_module)
         and _OWN.isdisjoint(vars(batch))
         and _adding.are_upstream(batch)
