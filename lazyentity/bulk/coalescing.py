@@ -18,7 +18,7 @@ from lazyentity._mode import EAGER, is_eager
 from lazyentity.bulk.limits import MAX_KEYS
 from lazyentity.bulk.rpcs import Rpcs, is_partial, serialised_key
 from lazyentity.codec.interruptions import raise_if_of_handler
-from lazyentity.patches.datastore.wrapping import conversion_of, reading
+from lazyentity.patches.datastore.wrapping import conversion_of, gets_as_known, reading
 
 WAIT_SECONDS: Final = 0.002
 """How long a get waits for other gets, unless all look-ups before it end earlier."""
@@ -124,8 +124,8 @@ class Coalesced:
     ) -> Entity | None:
         """Read one entity, as ``client.get()``; each caller gets its own entity object.
 
-        The client itself serves a get with options, inside a transaction, or with a key that cannot
-        be looked up. Look-ups of several gets are retried as in
+        The client itself serves a get with options, inside a transaction, with a key that cannot be
+        looked up, or by a replaced method. Look-ups of several gets are retried as in
         :func:`~lazyentity.bulk.get_many`.
 
         Args:
@@ -190,7 +190,7 @@ class Coalesced:
         # A key of another database would fail, and all others of its look-up with it.
         if (key.database or None) != (client.database or None):
             return False
-        return client.current_transaction is None
+        return client.current_transaction is None and gets_as_known(client)
 
     def _join(self, serialised: bytes, call: _Call, mode: bool) -> _Batch | None:
         """Add a get to the batch that is being gathered; the call that begins one leads it.

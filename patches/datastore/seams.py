@@ -38,6 +38,7 @@ ENCODING = Seam(
     replacing(_CALLS, "replace_entity_to_protobuf"),
     defers_to_foreign=True,
 )
+GET_MULTI = Seam(_CLIENT, "Client.get_multi", replacing(_CALLS, "replace_get_multi"))
 IS_PARTIAL = Seam(_KEY, "Key.is_partial", replacing(_CALLS, "replace_is_partial"))
 KEY_ENCODING = Seam(_KEY, "Key.to_protobuf", replacing(_CALLS, "replace_key_to_protobuf"))
 PUT = Seam(_BATCH, "Batch.put", replacing(_CALLS, "replace_put"))
@@ -64,7 +65,7 @@ CLIENT: Final = ClientSpec(
     writing=(ENCODING,),
     seams=[
         Seam(_CLIENT, "Client._datastore_api", replacing(_CALLS, "replace_api")),
-        Seam(_CLIENT, "Client.get_multi", replacing(_CALLS, "replace_get_multi")),
+        GET_MULTI,
         Seam(_ASYNC_API, "DatastoreAsyncClient.lookup", replacing(_ASYNC_CALLS, "replace_lookup")),
         Seam(
             _ASYNC_API,

@@ -25,8 +25,9 @@ from lazyentity.patches.datastore.lookups import look_up
 from lazyentity.patches.datastore.pages import item_to_entity
 from lazyentity.patches.datastore.queries import next_page
 from lazyentity.patches.datastore.reading import read_message
-from lazyentity.patches.datastore.seams import CLIENT, CONVERSION, NEXT_PAGE
+from lazyentity.patches.datastore.seams import CLIENT, CONVERSION, GET_MULTI, NEXT_PAGE
 from lazyentity.patches.datastore.unboxed import unboxed_of_query
+from lazyentity.patches.upstream import is_upstream
 from lazyentity.readers import LAZY, STOCK, prepared_reader
 
 _stock_to_protobuf = operator.methodcaller("to_protobuf")
@@ -189,6 +190,17 @@ def conversion_of(client: datastore_client.Client) -> Callable[[Any], Any]:
         return helpers.entity_from_protobuf(message)
 
     return convert
+
+
+def gets_as_known(client: datastore_client.Client) -> bool:
+    """Whether ``client.get()`` runs no code of a subclass, and nobody else's.
+
+    Args:
+        client: patched, wrapped or stock.
+    """
+    return is_upstream(client.get, datastore_client) and is_upstream(
+        client.get_multi, datastore_client, _LazyClient.get_multi, GET_MULTI.replacement
+    )
 
 
 def reader_of(client: datastore_client.Client) -> EntityReader | None:
