@@ -16,7 +16,7 @@ from lazyentity._backend import convert_found
 from lazyentity._types import describe_type, require_keys
 from lazyentity.bulk.coalescing import uncoalesced
 from lazyentity.bulk.limits import CONCURRENCY, MAX_KEYS
-from lazyentity.bulk.rpcs import Rpcs, complete_key_bytes, is_partial, serialised_key
+from lazyentity.bulk.rpcs import Rpcs, complete_key_encoder, is_partial, serialised_key
 from lazyentity.bulk.streams import Answer, Stream, bulk_error
 from lazyentity.bulk.transactions import refuse_in_transaction
 from lazyentity.bulk.windows import Window
@@ -109,6 +109,7 @@ class Lookups:
         self._client = client
         self._project = client.project
         self._database = client.database or ""
+        self._complete_key_bytes = complete_key_encoder()
         self._rpcs = Rpcs(client, retry, timeout)
         self._eventual = eventual
         self._convert: Callable[[Any], Entity] = conversion_of(client)
@@ -121,11 +122,13 @@ class Lookups:
             TypeError, ValueError: as :func:`get_many`.
         """
         project, database, other = self._project, self._database, self._serialised
-        return [complete_key_bytes(key, project, database) or other(key) for key in keys]
+        direct = self._complete_key_bytes
+        return [direct(key, project, database) or other(key) for key in keys]
 
     def serialised_key(self, key: Key) -> bytes:
         """As :meth:`serialised`, of a key."""
-        return complete_key_bytes(key, self._project, self._database) or self._serialised(key)
+        direct = self._complete_key_bytes
+        return direct(key, self._project, self._database) or self._serialised(key)
 
     def _serialised(self, key: Key) -> bytes:
         if not isinstance(key, Key):

@@ -20,13 +20,12 @@ from google.cloud.datastore_v1.types import entity as entity_pb2
 
 from lazyentity._backend import complete_key_bytes as direct_complete_key_bytes
 from lazyentity._backend import key_bytes as direct_key_bytes
-from lazyentity._backend import key_message as direct_key_message
 from lazyentity._backend import mutation_parts
 from lazyentity.bulk.cancelling import cancellable, cancellation_of_thread, sends_bytes
 from lazyentity.codec import messages, shadow
 from lazyentity.codec.describing import safe_repr
 from lazyentity.codec.interruptions import error_of_handler
-from lazyentity.codec.keys import DIRECT
+from lazyentity.codec.keys import encodes_as_known
 from lazyentity.patches.api.entities import HANDLES
 from lazyentity.patches.api.protoplus import wrapped
 from lazyentity.patches.api.requests import (
@@ -36,9 +35,8 @@ from lazyentity.patches.api.requests import (
     append_mutation,
 )
 from lazyentity.patches.api.responses import LookupResponse
-from lazyentity.patches.datastore.keys import key_is_partial
+from lazyentity.patches.datastore.keys import encoded_key, key_is_partial
 
-_to_protobuf = operator.methodcaller("to_protobuf")
 _is_partial = operator.attrgetter("is_partial")
 
 _LookupRequest: Any = datastore_pb2.LookupRequest.pb()
@@ -77,24 +75,25 @@ def is_partial(key: Key) -> bool:
 
 def key_message(key: Key) -> Any:
     """Return the upb ``google.datastore.v1.Key`` of a key."""
-    message = direct_key_message(key) if type(key) is Key and DIRECT else None
-    return _to_protobuf(key)._pb if message is None else message
+    return encoded_key(key)._pb
 
 
 def serialised_key(key: Key) -> bytes:
     """Return the serialised form of a key, always the same for equal keys."""
-    serialised = direct_key_bytes(key) if type(key) is Key and DIRECT else None
-    return bytes(_to_protobuf(key)._pb.SerializeToString()) if serialised is None else serialised
+    serialised = direct_key_bytes(key) if type(key) is Key and encodes_as_known() else None
+    return bytes(key_message(key).SerializeToString()) if serialised is None else serialised
 
 
 def _none(_key: object, _project: str, _database: str) -> None:
     """Leave each key to :func:`serialised_key`."""
 
 
-complete_key_bytes: Final[Callable[[object, str, str], bytes | None]] = (
-    direct_complete_key_bytes if DIRECT else _none
-)
-"""As :func:`serialised_key`, in less time; None for all but complete keys of a database."""
+def complete_key_encoder() -> Callable[[object, str, str], bytes | None]:
+    """Return a function like :func:`serialised_key` for the keys of a call.
+
+    It takes less time, and returns None for all but complete keys of a database.
+    """
+    return direct_complete_key_bytes if encodes_as_known() else _none
 
 
 def _key_bytes(message: Any) -> bytes:

@@ -18,7 +18,7 @@ from lazyentity.bulk.limits import (
     MAX_MUTATIONS,
     MAX_REQUEST_BYTES,
 )
-from lazyentity.bulk.rpcs import complete_key_bytes, is_partial, serialised_key
+from lazyentity.bulk.rpcs import complete_key_encoder, is_partial, serialised_key
 from lazyentity.bulk.sending import Chunk, Sending, Write, by_key
 from lazyentity.bulk.transactions import refuse_in_batch
 from lazyentity.codec.describing import safe_repr
@@ -75,7 +75,7 @@ def put_many(
     """
     refuse_in_batch(client, "put_many")
     require_several("put_many", entities)
-    encode = _encoder()
+    encode, complete_key_bytes = _encoder(), complete_key_encoder()
     project, database = client.project, client.database or ""
 
     def write(entity: Entity) -> Write:

@@ -11,7 +11,7 @@ from google.cloud.datastore.key import Key
 
 from lazyentity.codec import messages, shadow
 from lazyentity.entity import LazyEntity
-from lazyentity.patches.datastore.keys import key_to_protobuf
+from lazyentity.patches.datastore.keys import encoded_key
 
 HASH_BYTES: Final = 20
 LEVEL: Final = 6
@@ -65,7 +65,7 @@ def split(raw: bytes) -> Stored:
 
 def stored_key(key: Key) -> bytes:
     """Return a key as :attr:`Stored.key` has it."""
-    return _field(key_to_protobuf(key, Key.to_protobuf)._pb)
+    return _field(encoded_key(key)._pb)
 
 
 def _field(key: Any) -> bytes:

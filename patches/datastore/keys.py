@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -9,8 +10,10 @@ from google.cloud.datastore.key import Key
 from google.cloud.datastore_v1.types import entity as entity_pb2
 
 from lazyentity._backend import key_message
-from lazyentity.codec.keys import DIRECT
+from lazyentity.codec.keys import DIRECT, encodes_as_known
 from lazyentity.patches.api.protoplus import wrapped
+
+_to_protobuf = operator.methodcaller("to_protobuf")
 
 
 def key_to_protobuf(key: Any, original: Callable[[Any], Any]) -> Any:
@@ -23,6 +26,11 @@ def key_to_protobuf(key: Any, original: Callable[[Any], Any]) -> Any:
     """
     message = key_message(key) if type(key) is Key and DIRECT else None
     return original(key) if message is None else wrapped(entity_pb2.Key, message)
+
+
+def encoded_key(key: Any) -> Any:
+    """Return what ``key.to_protobuf()`` returns, whoever made the method, in less time."""
+    return key_to_protobuf(key, _to_protobuf) if encodes_as_known() else key.to_protobuf()
 
 
 def key_is_partial(key: Any, original: Callable[[Any], Any]) -> Any:

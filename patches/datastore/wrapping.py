@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import operator
 from collections.abc import Callable, Iterable
 from typing import Any, Literal, Protocol, TypeVar, cast, overload
 
@@ -20,7 +19,7 @@ from lazyentity.codec.describing import safe_repr
 from lazyentity.patches import adapters
 from lazyentity.patches.clients import wrapping_of
 from lazyentity.patches.datastore.apis import lazy_api
-from lazyentity.patches.datastore.keys import key_to_protobuf
+from lazyentity.patches.datastore.keys import encoded_key
 from lazyentity.patches.datastore.lookups import look_up
 from lazyentity.patches.datastore.pages import item_to_entity
 from lazyentity.patches.datastore.queries import next_page
@@ -29,8 +28,6 @@ from lazyentity.patches.datastore.seams import CLIENT, CONVERSION, GET_MULTI, NE
 from lazyentity.patches.datastore.unboxed import unboxed_of_query
 from lazyentity.patches.upstream import is_upstream
 from lazyentity.readers import LAZY, STOCK, prepared_reader
-
-_stock_to_protobuf = operator.methodcaller("to_protobuf")
 
 # Version 2.20 came with transactions that their first read begins.
 _READS_BEGIN = hasattr(helpers, "get_transaction_options")
@@ -114,7 +111,7 @@ class _LazyClient(_LazyReads, datastore_client.Client):
         found = datastore_client._extended_lookup(
             datastore_api=self._datastore_api,
             project=self.project,
-            key_pbs=[key_to_protobuf(key, _stock_to_protobuf) for key in keys],
+            key_pbs=[encoded_key(key) for key in keys],
             database=self.database,
             **_scope(self.current_transaction if transaction is None else transaction),
             **options,

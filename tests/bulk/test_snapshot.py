@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 import lazyentity
 from lazyentity import LazyEntity
-from lazyentity.bulk import put_many
+from lazyentity.bulk import get_many, put_many
 from lazyentity.codec import shadow
 from lazyentity.snapshot import Refreshed, Snapshot, SnapshotError, payloads
 from lazyentity.snapshot.payloads import split
@@ -87,6 +87,37 @@ def test_absent_keys(path: Path) -> None:
         saved[keys[0]]
     with pytest.raises(TypeError, match="by key, not by int"):
         saved[1]  # type: ignore[index]  # the error of that
+
+
+_key_to_protobuf: Any = Key.to_protobuf
+
+
+def _to_protobuf_in_tenant(key: Any) -> Any:
+    message = _key_to_protobuf(key)
+    message.partition_id.namespace_id = "tenant"
+    return message
+
+
+class _TenantKey(Key):
+    to_protobuf = _to_protobuf_in_tenant
+
+
+@pytest.mark.parametrize("kind", [Key, _TenantKey])
+def test_keys_with_another_encoding(
+    client: Client, path: Path, monkeypatch: pytest.MonkeyPatch, kind: Any
+) -> None:
+    """Of their class, or because somebody replaced the method: they find what is stored by them."""
+    if kind is Key:
+        monkeypatch.setattr(Key, "to_protobuf", _to_protobuf_in_tenant)
+    entity = Entity(kind(_KIND, 1, project=client.project))
+    put_many(client, [entity])
+    saved = Snapshot(path)
+    saved.refresh([entity])
+    wrapped = lazyentity.wrap(client)
+    for found in (*get_many(client, [entity.key]), saved[entity.key], wrapped.get(entity.key)):
+        assert found is not None
+        assert found.key.namespace == "tenant"
+    assert entity.key in saved
 
 
 def test_entities_can_be_put_back(client: Client, path: Path) -> None:
