@@ -24,6 +24,7 @@ from lazyentity.bulk.transactions import refuse_in_batch
 from lazyentity.codec.describing import safe_repr
 from lazyentity.codec.interruptions import raise_if_of_handler
 from lazyentity.encoding import entity_bytes
+from lazyentity.patches.datastore.encoding import knows_own_classes
 from lazyentity.patches.datastore.seams import ENCODING
 
 # The tags and lengths around an entity in a mutation in a request, and the id of a partial key.
@@ -169,9 +170,9 @@ def _encoder() -> Callable[[Entity], tuple[bytes, bool]]:
 
     It also says whether protobuf is known to take the bytes.
     """
-    if ENCODING.is_upstream():
+    if ENCODING.is_upstream() and knows_own_classes():
         return entity_bytes
-    # Somebody else replaced the client's function: the replacement is called, as the client does.
+    # Somebody else replaced the client's function, or a class: it is used as the client does.
     return lambda entity: (helpers.entity_to_protobuf(entity)._pb.SerializeToString(), False)
 
 

@@ -23,6 +23,7 @@ from lazyentity.codec.keys import DIRECT
 from lazyentity.encoding import sendable_entity
 from lazyentity.patches.api.protoplus import wrapped
 from lazyentity.patches.api.requests import MutationBytes
+from lazyentity.patches.datastore.encoding import knows_own_classes
 from lazyentity.patches.datastore.keys import key_is_partial
 from lazyentity.patches.datastore.seams import ENCODING, IS_PARTIAL, PUT
 from lazyentity.patches.upstream import UpstreamModules, is_upstream
@@ -94,6 +95,7 @@ def _is_known(batch: Any) -> bool:
         and getattr(kind, "_allow_mutations", None) is _allowing[kind]
         and batch_module._assign_entity_to_pb is _assign
         and helpers.entity_to_protobuf is ENCODING.replacement
+        and knows_own_classes()
         and _of_key.get("is_partial") is IS_PARTIAL.replacement
         and is_upstream(IS_PARTIAL.original, key_module)
         and _OWN.isdisjoint(vars(batch))

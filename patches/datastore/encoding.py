@@ -5,12 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from google.cloud.datastore import helpers
 from google.cloud.datastore.entity import Entity
+from google.cloud.datastore.key import Key
 from google.cloud.datastore_v1.types import entity as entity_pb2
 
 from lazyentity.codec.errors import refuse_undecoded
 from lazyentity.encoding import entity_message
 from lazyentity.patches.api.protoplus import wrapped
+
+_GeoPoint = helpers.GeoPoint
+
+
+def knows_own_classes() -> bool:
+    """Whether the client takes objects of its own classes for entities, keys and points."""
+    return helpers.Entity is Entity and helpers.Key is Key and helpers.GeoPoint is _GeoPoint
 
 
 def entity_to_protobuf(entity: Any, original: Callable[[Any], Any]) -> Any:
@@ -18,14 +27,15 @@ def entity_to_protobuf(entity: Any, original: Callable[[Any], Any]) -> Any:
 
     Args:
         entity: a lazy or a stock entity.
-        original: the client's own ``entity_to_protobuf``, for any other object.
+        original: the client's own ``entity_to_protobuf``, for any other object, and while somebody
+            has put another class into its module.
 
     Raises:
         Exception: the client's own, for a value of the entity.
         TypeError: if the entity holds an undecoded property of another one.
         google.protobuf.message.DecodeError: if something malformed would have to be sent.
     """
-    if not isinstance(entity, Entity):
+    if not isinstance(entity, Entity) or not knows_own_classes():
         return original(entity)
     try:
         return wrapped(entity_pb2.Entity, entity_message(entity))

@@ -22,6 +22,7 @@ _ASYNC_CALLS = "datastore.async_client"
 _BATCH = "google.cloud.datastore.batch"
 _CALLS = "datastore.conversion"
 _CLIENT = "google.cloud.datastore.client"
+_ENTITY = "google.cloud.datastore.entity"
 _HELPERS = "google.cloud.datastore.helpers"
 _KEY = "google.cloud.datastore.key"
 _QUERY = "google.cloud.datastore.query"
@@ -44,9 +45,30 @@ KEY_ENCODING = Seam(_KEY, "Key.to_protobuf", replacing(_CALLS, "replace_key_to_p
 PUT = Seam(_BATCH, "Batch.put", replacing(_CALLS, "replace_put"))
 NEXT_PAGE = Seam(_QUERY, "Iterator._next_page", replacing(_CALLS, "replace_next_page"))
 
+
+class _ResultClass(AttributePath):
+    """A class of which the conversions make results, by its name in their module.
+
+    Args:
+        name: of the class.
+        defined_in: the name of the client's module that defines it.
+    """
+
+    def __init__(self, name: str, defined_in: str) -> None:
+        super().__init__(_HELPERS, name)
+        self._defined_in = defined_in
+
+    def is_upstream(self) -> bool:
+        found = self._found()
+        return type(found) is type and found.__module__ == self._defined_in
+
+
 _PARTS = (
     AttributePath(_HELPERS, "key_from_protobuf"),
     AttributePath(_HELPERS, "_get_value_from_value_pb"),
+    _ResultClass("Entity", _ENTITY),
+    _ResultClass("Key", _KEY),
+    _ResultClass("GeoPoint", _HELPERS),
 )
 
 
@@ -100,7 +122,7 @@ CLIENT: Final = ClientSpec(
             "_MAX_LOOPS",
             "_extended_lookup",
         ),
-        "google.cloud.datastore.entity": ("Entity._meanings",),
+        _ENTITY: ("Entity._meanings",),
         _HELPERS: (
             "_get_meaning",
             "_get_value_from_value_pb",

@@ -52,18 +52,24 @@ class TheirEntity(datastore.Entity):
         assert key is None or type(key) is kind
 
 
+class OtherEntity(datastore.Entity):
+    """An entity of an application, which puts the class in place of the client's."""
+
+
 # The client announces types, but annotates no constructors.
 _make_key: Any = TheirKey
 _make_entity: Any = TheirEntity
 
 
 class Framework:
-    """Functions that a framework puts into ``helpers``; each notes its arguments.
+    """Functions and classes that a framework puts into ``helpers``; functions note their arguments.
 
     Args:
-        names: of the functions that it puts there.
+        names: of those that it puts there.
         around: whether these call the functions that they replace, and not the client's own.
     """
+
+    Entity = OtherEntity
 
     def __init__(self, names: tuple[str, ...], *, around: bool = False) -> None:
         self.given: list[str] = []
@@ -122,6 +128,7 @@ _NAMES = [
     ("key_from_protobuf",),
     ("_get_value_from_value_pb",),
     ("entity_to_protobuf",),
+    ("Entity",),
 ]
 
 
@@ -176,6 +183,8 @@ class TestReplaced:
             seen = _use(client, framework)
             lazyentity.unpatch()
             assert _use(client, framework) == expected
+        if names == ("Entity",):
+            assert {*seen["classes"], *seen["inner"]} == {OtherEntity}
         if "entity_from_protobuf" in names:
             assert {*seen["classes"], *seen["inner"]} == {TheirEntity}
         if "key_from_protobuf" in names:
@@ -188,7 +197,8 @@ class TestReplaced:
         assert seen == expected
         warned = [str(one.message) for one in caught if "lazyentity" in str(one.message)]
         for name, text in zip(names if is_before else (), warned, strict=True):
-            assert f"google.cloud.datastore.helpers.{name} was replaced by <bound method" in text
+            kind = "class" if name == "Entity" else "bound method"
+            assert f"google.cloud.datastore.helpers.{name} was replaced by <{kind}" in text
 
     @pytest.mark.parametrize("mode", ["unpatched", "lazy", "eager"])
     def test_is_called_for_a_client_that_is_wrapped_eagerly(
