@@ -66,6 +66,8 @@ class _ResultClass(AttributePath):
 _PARTS = (
     AttributePath(_HELPERS, "key_from_protobuf"),
     AttributePath(_HELPERS, "_get_value_from_value_pb"),
+    AttributePath(_ENTITY, "Entity.__init__"),
+    AttributePath(_KEY, "Key.__init__"),
     _ResultClass("Entity", _ENTITY),
     _ResultClass("Key", _KEY),
     _ResultClass("GeoPoint", _HELPERS),

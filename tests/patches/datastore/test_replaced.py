@@ -220,6 +220,33 @@ class TestReplaced:
             assert lazyentity.patched() == ()
 
 
+@pytest.mark.parametrize("kind", [datastore.Entity, datastore.Key])
+@pytest.mark.parametrize("eager", [False, True], ids=["lazy", "eager"])
+def test_a_replaced_constructor_is_called(
+    client: Client, monkeypatch: pytest.MonkeyPatch, kind: Any, eager: bool
+) -> None:
+    """As often as by stock."""
+    key = client.key("Replaced", 1)
+    client.put(fill(datastore.Entity(key), 1))
+    original: Any = kind.__init__
+    made: list[Any] = []
+
+    def construct(self: Any, *args: Any, **options: Any) -> None:
+        made.append(args)
+        original(self, *args, **options)
+
+    def read() -> tuple[Any, int]:
+        made.clear()
+        with monkeypatch.context() as replacing:
+            replacing.setattr(kind, "__init__", construct)
+            found = [client.get(key), *client.query(kind="Replaced").fetch()]
+            return describe(found), len(made)
+
+    expected = read()
+    lazyentity.patch("datastore", eager=eager)
+    assert read() == expected
+
+
 class _Silent(hostile.Unprintable):
     """A replacement without a text."""
 
