@@ -163,11 +163,14 @@ class _UnaryUnary:
             raise _InternalError("Exception deserializing response!") from error
 
 
-class _Channel(grpc.Channel):
-    """A channel of such RPCs; it does not own the connection."""
+class _Channel:
+    """A channel of such RPCs; everything else is the given one's, which owns the connection."""
 
     def __init__(self, channel: Any) -> None:
         self._channel = channel
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._channel, name)
 
     def unary_unary(
         self,
@@ -180,30 +183,12 @@ class _Channel(grpc.Channel):
             self._channel, method, request_serializer, response_deserializer, *arguments
         )
 
-    def unary_stream(self, *args: Any, **options: Any) -> Any:
-        return self._channel.unary_stream(*args, **options)
-
-    def stream_unary(self, *args: Any, **options: Any) -> Any:
-        return self._channel.stream_unary(*args, **options)
-
-    def stream_stream(self, *args: Any, **options: Any) -> Any:
-        return self._channel.stream_stream(*args, **options)
-
-    def subscribe(self, *args: Any, **options: Any) -> None:
-        self._channel.subscribe(*args, **options)
-
-    def unsubscribe(self, *args: Any, **options: Any) -> None:
-        self._channel.unsubscribe(*args, **options)
-
     def close(self) -> None:
         """Leave the connection to the client, which goes on with it."""
 
-    def __enter__(self) -> _Channel:
-        return self
 
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
+# The transport takes nothing else.
+grpc.Channel.register(_Channel)
 
 _KEPT = "_lazyentity_cancellable"
 _SENT = frozenset(("allocate_ids", "commit", "lookup"))
