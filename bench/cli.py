@@ -11,8 +11,7 @@ from pathlib import Path
 import click
 from rich.console import Console
 
-from lazyentity._options import named
-from lazyentity._progress import progress_bar
+from lazyentity._commands import named, progress_bar
 from lazyentity.bench import own_entities, run
 from lazyentity.bench.cases import synthetic
 from lazyentity.bench.harness import outcomes, results, sides, verify

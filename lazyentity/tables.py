@@ -74,11 +74,12 @@ def to_pandas(
 
 def _pandas_array(library: Any, name: str, values: list[Any], objects: bool) -> Any:
     numpy = _imported("numpy")
+    timestamps = library.DatetimeTZDtype("us", "UTC")
     fixed = fixed_width(values)
     if fixed is not None:
         width, buffer = fixed
         made = numpy.frombuffer(buffer, _NUMPY[width])
-        return library.array(made, _timestamps(library)) if width is datetime.datetime else made
+        return library.array(made, timestamps) if width is datetime.datetime else made
     kind = _one_kind(name, _kinds(values), objects)
     if kind in _MASKED:
         # Not library.array(), which makes nulls of the floats that are no numbers.
@@ -89,7 +90,7 @@ def _pandas_array(library: Any, name: str, values: list[Any], objects: bool) -> 
                 numpy.array(filled, _NUMPY[kind]), is_null
             )
     if kind is datetime.datetime:
-        return library.array(values, _timestamps(library))
+        return library.array(values, timestamps)
     if kind is str:
         # The dtype depends on the version and the options of pandas, which a DataFrame looks up.
         return values
@@ -97,10 +98,6 @@ def _pandas_array(library: Any, name: str, values: list[Any], objects: bool) -> 
     # Not numpy.array(), which would turn arrays of one length into dimensions.
     made[:] = values
     return library.arrays.NumpyExtensionArray(made)
-
-
-def _timestamps(library: Any) -> Any:
-    return library.DatetimeTZDtype("us", "UTC")
 
 
 def to_arrow(
@@ -237,8 +234,9 @@ class _ArrowColumn:
         children: dict[Any, list[Any]] = {}
         types, offsets = [], []
         for value in values:
-            child = children.setdefault(None if value is None else _kind_of(value), [])
-            types.append(list(children).index(None if value is None else _kind_of(value)))
+            kind = None if value is None else _kind_of(value)
+            child = children.setdefault(kind, [])
+            types.append(list(children).index(kind))
             offsets.append(len(child))
             child.append(value)
         return self._arrow.UnionArray.from_dense(

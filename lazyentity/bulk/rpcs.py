@@ -84,16 +84,12 @@ def serialised_key(key: Key) -> bytes:
     return bytes(key_message(key).SerializeToString()) if serialised is None else serialised
 
 
-def _none(_key: object, _project: str, _database: str) -> None:
-    """Leave each key to :func:`serialised_key`."""
-
-
 def complete_key_encoder() -> Callable[[object, str, str], bytes | None]:
     """Return a function like :func:`serialised_key` for the keys of a call.
 
     It takes less time, and returns None for all but complete keys of a database.
     """
-    return direct_complete_key_bytes if encodes_as_known() else _none
+    return direct_complete_key_bytes if encodes_as_known() else lambda *_: None
 
 
 def _key_bytes(message: Any) -> bytes:

@@ -122,39 +122,32 @@ def _own_file(package: str) -> descriptor_pb2.FileDescriptorProto:
     return file
 
 
-def _derive() -> dict[str, Any]:
+def _derive() -> descriptor_pool.DescriptorPool:
     pool = descriptor_pool.DescriptorPool()
-    lookup = datastore_pb2.LookupResponse.pb().DESCRIPTOR
+    file = datastore_pb2.LookupResponse.pb().DESCRIPTOR.file
     entity_field = query_pb2.EntityResult.pb().DESCRIPTOR.fields_by_name["entity"]
-    _copy_with_dependencies(pool, lookup.file, entity_field, set())
-    package = "lazyentity.shadow"
-    pool.Add(_own_file(package))
-    full_names = {
-        "LookupResponse": lookup.full_name,
-        "RunQueryResponse": datastore_pb2.RunQueryResponse.pb().DESCRIPTOR.full_name,
-        "EntityParts": f"{package}.EntityParts",
-        "EntityEntries": f"{package}.EntityEntries",
-        "EntityKey": f"{package}.EntityKey",
-        "EntityNames": f"{package}.EntityNames",
-        "LookupKeys": f"{package}.LookupKeys",
-        "CommitMutations": f"{package}.CommitMutations",
-    }
-    return {
-        name: message_factory.GetMessageClass(pool.FindMessageTypeByName(full_name))
-        for name, full_name in full_names.items()
-    }
+    _copy_with_dependencies(pool, file, entity_field, set())
+    pool.Add(_own_file(_PACKAGE))
+    return pool
 
 
-_MESSAGES = _derive()
+_PACKAGE = "lazyentity.shadow"
+_POOL = _derive()
 
-LookupResponse = _MESSAGES["LookupResponse"]
-RunQueryResponse = _MESSAGES["RunQueryResponse"]
-EntityParts = _MESSAGES["EntityParts"]
-EntityEntries = _MESSAGES["EntityEntries"]
-EntityKey = _MESSAGES["EntityKey"]
-EntityNames = _MESSAGES["EntityNames"]
-LookupKeys = _MESSAGES["LookupKeys"]
-CommitMutations = _MESSAGES["CommitMutations"]
+
+def _message(name: str, package: str = _PACKAGE) -> Any:
+    return message_factory.GetMessageClass(_POOL.FindMessageTypeByName(f"{package}.{name}"))
+
+
+_UPSTREAM = datastore_pb2.LookupResponse.pb().DESCRIPTOR.file.package
+LookupResponse = _message("LookupResponse", _UPSTREAM)
+RunQueryResponse = _message("RunQueryResponse", _UPSTREAM)
+EntityParts = _message("EntityParts")
+EntityEntries = _message("EntityEntries")
+EntityKey = _message("EntityKey")
+EntityNames = _message("EntityNames")
+LookupKeys = _message("LookupKeys")
+CommitMutations = _message("CommitMutations")
 
 
 def encodings(raw: bytes, message_type: Any) -> Iterator[bytes]:

@@ -14,9 +14,8 @@ from google.auth.exceptions import GoogleAuthError
 from google.cloud import datastore
 
 import lazyentity
+from lazyentity._commands import named, progress_bar
 from lazyentity._environment import DISABLE, is_set
-from lazyentity._options import named
-from lazyentity._progress import progress_bar
 from lazyentity.packed.format import COMPRESS_FROM
 from lazyentity.packed.migration import WITHOUT_PROPERTY, Migration, Report, count_of
 

@@ -16,8 +16,7 @@ from google.cloud.datastore.query import Query
 from rich.console import Console
 from rich.table import Table
 
-from lazyentity._options import named
-from lazyentity._progress import progress_bar
+from lazyentity._commands import named, progress_bar
 from lazyentity.snapshot.errors import SnapshotError
 from lazyentity.snapshot.snapshots import Snapshot, Source
 

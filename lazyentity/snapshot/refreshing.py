@@ -29,7 +29,7 @@ _REPORT_EVERY: Final = 1_000
 
 _ADDED, _CHANGED, _UNCHANGED = range(3)
 
-_HASH_OF_KEY: Final = (
+HASH_OF_KEY: Final = (
     "SELECT contents.hash FROM entities JOIN contents ON contents.number = entities.content "
     "WHERE entities.key = ?"
 )
@@ -67,7 +67,7 @@ def refresh(
     )
     writer = _Writer(connection)
     for number, stored in enumerate(writer.trained(map(split, entities)), start=1):
-        row = connection.execute(_HASH_OF_KEY, (stored.key,)).fetchone()
+        row = connection.execute(HASH_OF_KEY, (stored.key,)).fetchone()
         if row is not None and row[0] == stored.hash:
             state = _UNCHANGED
         else:

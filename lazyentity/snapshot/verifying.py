@@ -14,7 +14,7 @@ from lazyentity.snapshot.connections import REFUSED
 from lazyentity.snapshot.errors import CorruptEntity, SnapshotError
 from lazyentity.snapshot.payloads import key_of, split
 from lazyentity.snapshot.readers import Reader
-from lazyentity.snapshot.refreshing import digest
+from lazyentity.snapshot.refreshing import HASH_OF_KEY, digest
 
 _SETTINGS: Final = ("bases", "entities", "first", "refreshed", "source", "state")
 
@@ -99,10 +99,6 @@ def _verify(reader: Reader, stored: bytes) -> None:
 
 
 def _hash_of(reader: Reader, stored: bytes) -> bytes:
-    row = reader.connection.execute(
-        "SELECT contents.hash FROM entities JOIN contents "
-        "ON contents.number = entities.content WHERE entities.key = ?",
-        (stored,),
-    ).fetchone()
+    row = reader.connection.execute(HASH_OF_KEY, (stored,)).fetchone()
     digest_of_content: bytes = row[0]
     return digest_of_content

@@ -28,15 +28,6 @@ _RESPONSES: dict[str, tuple[Any, Any]] = {
 _DESERIALIZER = "_response_deserializer"
 
 
-def _deserializer(
-    real: Callable[[bytes], Any], lazy: Callable[[bytes], Any], is_lazy: Callable[[], bool]
-) -> Callable[[bytes], Any]:
-    def deserialize(raw: bytes) -> Any:
-        return lazy(raw) if is_lazy() else real(raw)
-
-    return deserialize
-
-
 def read_lazily(transport: Any, method: str, is_lazy: Callable[[], bool]) -> None:
     """Make the responses to a method lazy from now on, where ``is_lazy`` says so.
 
@@ -53,7 +44,7 @@ def read_lazily(transport: Any, method: str, is_lazy: Callable[[], bool]) -> Non
     real, lazy = _RESPONSES[method]
     # Another version of grpc may keep the deserialiser elsewhere; responses are real then.
     if getattr(stub, _DESERIALIZER, None) == real.deserialize:
-        setattr(stub, _DESERIALIZER, _deserializer(real.deserialize, lazy.deserialize, is_lazy))
+        setattr(stub, _DESERIALIZER, lambda raw: (lazy if is_lazy() else real).deserialize(raw))
 
 
 async def awaited(rpc: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:

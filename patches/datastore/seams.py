@@ -47,12 +47,7 @@ NEXT_PAGE = Seam(_QUERY, "Iterator._next_page", replacing(_CALLS, "replace_next_
 
 
 class _ResultClass(AttributePath):
-    """A class of which the conversions make results, by its name in their module.
-
-    Args:
-        name: of the class.
-        defined_in: the name of the client's module that defines it.
-    """
+    """The name, in the module of the conversions, of a class that another module defines."""
 
     def __init__(self, name: str, defined_in: str) -> None:
         super().__init__(_HELPERS, name)

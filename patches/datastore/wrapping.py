@@ -181,20 +181,12 @@ def conversion_of(client: datastore_client.Client) -> Callable[[Any], Any]:
     """
     if isinstance(client, _LazyReads):
         return functools.partial(read_message, reader=client._lazyentity_reader)
-
-    def convert(message: Any) -> Any:
-        # Looked up at each call: patching the client replaces it.
-        return helpers.entity_from_protobuf(message)
-
-    return convert
+    # Looked up at each call: patching the client replaces it.
+    return lambda message: helpers.entity_from_protobuf(message)
 
 
 def gets_as_known(client: datastore_client.Client) -> bool:
-    """Whether ``client.get()`` runs no code of a subclass, and nobody else's.
-
-    Args:
-        client: patched, wrapped or stock.
-    """
+    """Whether ``client.get()`` runs no code of a subclass, and nobody else's."""
     return is_upstream(client.get, datastore_client) and is_upstream(
         client.get_multi, datastore_client, _LazyClient.get_multi, GET_MULTI.replacement
     )
