@@ -219,6 +219,6 @@ def cancellable(api: Any) -> Any:
     # Kept on the API object itself, as its lazy counterpart is.
     made = attributes.get(_KEPT)
     if made is None:
-        channel = _Channel(api.transport.grpc_channel)
+        channel: Any = _Channel(api.transport.grpc_channel)
         made = attributes.setdefault(_KEPT, type(api)(transport=transport(channel=channel)))
     return made

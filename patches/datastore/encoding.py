@@ -14,12 +14,13 @@ from lazyentity.codec.errors import refuse_undecoded
 from lazyentity.encoding import entity_message
 from lazyentity.patches.api.protoplus import wrapped
 
+_helpers: Any = helpers
 _GeoPoint = helpers.GeoPoint
 
 
 def knows_own_classes() -> bool:
     """Whether the client takes objects of its own classes for entities, keys and points."""
-    return helpers.Entity is Entity and helpers.Key is Key and helpers.GeoPoint is _GeoPoint
+    return _helpers.Entity is Entity and _helpers.Key is Key and helpers.GeoPoint is _GeoPoint
 
 
 def entity_to_protobuf(entity: Any, original: Callable[[Any], Any]) -> Any:

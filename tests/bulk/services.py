@@ -67,6 +67,13 @@ class RecordingService(DatastoreService):
         self.before = lambda call: None
         self.change = {}
 
+    def commits(self) -> list[Any]:
+        """Return the commits, without their transactions: each has another one."""
+        commits = [call.message for call in self.calls if call.method == "Commit"]
+        for commit in commits:
+            commit.ClearField("transaction_selector")
+        return commits
+
     def sizes(self, method: str) -> list[int]:
         """Return how many keys or mutations each request of a method had."""
         field = "mutations" if method == "Commit" else "keys"

@@ -31,12 +31,8 @@ def _entities(client: Client, count: int) -> list[Entity]:
     return entities
 
 
-def _commits(service: RecordingService) -> list[Any]:
-    return [call.message for call in service.calls if call.method == "Commit"]
-
-
 def _sent(service: RecordingService) -> list[Any]:
-    return [mutation.upsert for commit in _commits(service) for mutation in commit.mutations]
+    return [mutation.upsert for commit in service.commits() for mutation in commit.mutations]
 
 
 def _numbers(client: Client) -> dict[int, int]:
@@ -56,14 +52,14 @@ def test_each_kind_of_client(any_client: Client, service: RecordingService) -> N
         service.forget()
         any_client.put_multi(given)
         expected = _sent(service)
-        (plain,) = _commits(service)
+        (plain,) = service.commits()
         del plain.mutations[:]
         for made in (given, iter(given)):
             service.forget()
             put_many(any_client, made)
             assert sorted(service.sizes("Commit")) == [2, 3]
             assert all(message in expected for message in _sent(service))
-            for commit in _commits(service):
+            for commit in service.commits():
                 del commit.mutations[:]
                 assert commit == plain
     # The last ones were lazy, and the first of these is unchanged.
@@ -81,7 +77,7 @@ def test_commits_of_10_mebibytes(
         entity.exclude_from_indexes.add("text")
         entity["text"] = "x" * 1_000
     put_many(client, entities)
-    sizes = [commit.ByteSize() for commit in _commits(service)]
+    sizes = [commit.ByteSize() for commit in service.commits()]
     assert max(sizes) <= 20_000
     assert len(sizes) == 3
     assert MAX_REQUEST_BYTES == 10 * 1024 * 1024
@@ -102,7 +98,7 @@ def test_entities_over_the_limit_are_named_before_anything_is_sent(
         put_many(client, iter(entities))
     assert list(raised.value.failed) == [entities[1].key, entities[3].key]
     assert (raised.value.done, raised.value.count) == ({}, 2)
-    assert [len(commit.mutations) for commit in _commits(service)] == [2]
+    assert [len(commit.mutations) for commit in service.commits()] == [2]
 
 
 def test_values_that_cannot_be_encoded(client: Client, service: RecordingService) -> None:

@@ -113,10 +113,9 @@ def test_keys_with_another_encoding(
     put_many(client, [entity])
     saved = Snapshot(path)
     saved.refresh([entity])
-    wrapped = lazyentity.wrap(client)
-    for found in (*get_many(client, [entity.key]), saved[entity.key], wrapped.get(entity.key)):
-        assert found is not None
-        assert found.key.namespace == "tenant"
+    found: Any = get_many(client, [entity.key])
+    found += saved[entity.key], lazyentity.wrap(client).get(entity.key)
+    assert [each.key.namespace for each in found] == ["tenant"] * 3
     assert entity.key in saved
 
 

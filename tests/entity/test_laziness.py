@@ -14,7 +14,7 @@ import lazyentity
 from lazyentity import LazyEntity
 from lazyentity._backend import backend
 from lazyentity.codec.undecoded import UNDECODED
-from tests.support import subprocesses
+from tests.support import hostile, subprocesses
 from tests.support.snapshots import snapshot_key
 from tests.support.stock import content, encoded, stock_entity
 from tests.support.strategies import wire
@@ -179,16 +179,6 @@ class _Text(str):
     __slots__ = ("__weakref__",)
 
 
-class _AnyCase(str):
-    __slots__ = ()
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, str) and self.lower() == other.lower()
-
-    def __hash__(self) -> int:
-        return hash(self.lower())
-
-
 class _Member(str, enum.Enum):
     NAME = "name"
 
@@ -203,7 +193,7 @@ class _Alike:
         return hash("name")
 
 
-NAMES: list[Any] = [_Text("name"), _AnyCase("NAME"), _Member.NAME, _Alike()]
+NAMES: list[Any] = [_Text("name"), hostile.AnyCase("NAME"), _Member.NAME, _Alike()]
 
 
 @sizes

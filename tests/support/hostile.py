@@ -75,6 +75,18 @@ class Name(str):
     __repr__ = __str__ = __format__ = _refuse
 
 
+class AnyCase(str):
+    """A text that equals its other spellings."""
+
+    __slots__ = ()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, str) and self.lower() == other.lower()
+
+    def __hash__(self) -> int:
+        return hash(self.lower())
+
+
 VALUES: dict[str, Callable[[], Any]] = {
     "repr raises": Unprintable,
     "type has no name": OfUnprintableType,

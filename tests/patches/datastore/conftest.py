@@ -6,8 +6,10 @@ from collections.abc import Iterator
 
 import pytest
 from google.cloud import datastore
+from google.cloud.datastore.query import Query
 
 from tests.bulk.services import RecordingService, Served, connected, served
+from tests.patches import order_program
 from tests.patches.datastore.read_cases import AT_ONCE, store
 
 
@@ -41,3 +43,10 @@ def recorded(
     """A client of that server."""
     with connected(running, transport) as made:
         yield made
+
+
+@pytest.fixture
+def query(client: datastore.Client) -> Query:
+    """All entities of the programs that tests of several clients run, in their order."""
+    made: Query = client.query(kind=order_program.KIND, order=["__key__"])
+    return made

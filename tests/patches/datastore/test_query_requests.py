@@ -24,7 +24,7 @@ from tests.bulk.services import Served, connected
 from tests.patches.datastore.activations import LAZILY, Activate
 from tests.patches.datastore.read_cases import AT_ONCE, COUNT, KIND, get
 from tests.patches.datastore.recording import Recording, intercept
-from tests.support import clients
+from tests.support import clients, hostile
 from tests.support.forks import answer
 
 Client = datastore.Client
@@ -177,18 +177,6 @@ class _Text(str, enum.Enum):
     DATABASE = "named"
 
 
-class _Folded(str):
-    """Equals its other spellings."""
-
-    __slots__ = ()
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, str) and self.lower() == other.lower()
-
-    def __hash__(self) -> int:
-        return hash(self.lower())
-
-
 class _Index:
     """As a number of numpy: subtracts, and is no int."""
 
@@ -224,7 +212,7 @@ READS: dict[str, Callable[[Client], Any]] = {
     "query": _fetch({}),
     "get": get,
     "namespaces": lambda client: [
-        _fetch({"namespace": _Folded(name)})(client) for name in ("Alpha", "ALPHA")
+        _fetch({"namespace": hostile.AnyCase(name)})(client) for name in ("Alpha", "ALPHA")
     ],
     "limit": _fetch({}, limit=_Index()),
     **{f"offset {offset!s}": _fetch({}, offset=offset) for offset in ("", 0.0, False)},

@@ -38,12 +38,6 @@ def nothing_changes(*objects: object) -> Iterator[None]:
     assert [(type(one), dict(vars(one))) for one in objects] == before
 
 
-@pytest.fixture
-def query(client: Client) -> Query:
-    made: Query = client.query(kind=KIND, order=["__key__"])
-    return made
-
-
 def types_of(query: Any) -> list[str]:
     """Fetch a query; return the classes of its entities."""
     return sorted(entity_types(list(query.fetch())))

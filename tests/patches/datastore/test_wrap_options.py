@@ -31,12 +31,6 @@ def patched(request: pytest.FixtureRequest, _stock_before_and_after: None) -> No
 in_any_process = pytest.mark.usefixtures("patched")
 
 
-@pytest.fixture
-def query(client: Client) -> Query:
-    made: Query = client.query(kind=KIND, order=["__key__"])
-    return made
-
-
 def decoded(query: Any) -> set[Any]:
     """Return the names of properties that are decoded of the entities of a query."""
     return {lazyentity.decoded(entity) for entity in query.fetch()}
