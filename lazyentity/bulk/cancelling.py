@@ -109,10 +109,6 @@ class _InternalError(grpc.RpcError):
         return ()
 
 
-def _as_it_is(request: Any) -> Any:
-    return request
-
-
 class _UnaryUnary:
     """An RPC that another thread can cancel, or a signal handler of this one can interrupt.
 
@@ -134,7 +130,7 @@ class _UnaryUnary:
         serialise = serialiser(serialize)
         # A channel with interceptors is of another module.
         is_intercepted = type(channel).__module__ != "grpc._channel"
-        self._serialize = _as_it_is if is_intercepted else serialise
+        self._serialize = (lambda request: request) if is_intercepted else serialise
         self._deserialize = deserialize
         self._rpc = channel.unary_unary(
             method, serialise if is_intercepted else None, None, *arguments

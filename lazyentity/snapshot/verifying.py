@@ -90,15 +90,9 @@ def _verify(reader: Reader, stored: bytes) -> None:
         raise CorruptEntity(key_of(stored), "it is not found by its key")
     entity = rows.lazy(reader, row)
     try:
-        computed = split(raw(entity)).hash
-        is_same = computed == _hash_of(reader, stored)
+        (written,) = reader.connection.execute(HASH_OF_KEY, (stored,)).fetchone()
+        is_same = split(raw(entity)).hash == written
     except (TypeError, ValueError, DecodeError, sqlite3.Error) as error:
         raise CorruptEntity(key_of(stored), str(error)) from error
     if not is_same:
         raise CorruptEntity(key_of(stored), "its bytes have another hash")
-
-
-def _hash_of(reader: Reader, stored: bytes) -> bytes:
-    row = reader.connection.execute(HASH_OF_KEY, (stored,)).fetchone()
-    digest_of_content: bytes = row[0]
-    return digest_of_content
