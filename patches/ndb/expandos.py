@@ -6,9 +6,7 @@ asked for. Only their names are known at once: a null makes no property.
 
 from __future__ import annotations
 
-import itertools
-import operator
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any
 
 from google.cloud.ndb import model
@@ -212,30 +210,3 @@ def is_dynamic(model_class: Any, stored_name: str, name: str) -> bool:
         and name not in model_class._properties
         and not hasattr(model_class, name)
     )
-
-
-def live_properties(entity: Any, listed: list[Any], *done: set[Any]) -> Iterable[Any]:
-    """Iterate the properties of a model, one of which may change the others while it is written.
-
-    As in ndb, the next step then raises ``RuntimeError``, or gives the changed properties. If
-    CPython leaves one out of a changed dict without an error, it follows.
-
-    Args:
-        entity: the model.
-        listed: its properties as ndb lists them.
-        done: sets that get the names of the properties that were given.
-    """
-    own = vars(entity).get("_properties")
-    if own is None:
-        return listed
-    current = dict.values(own)
-    if not all(map(operator.is_, current, listed)):
-        return model._properties_of(entity)  # type: ignore[no-any-return]  # ndb has no types
-    return itertools.chain(current, _left_out(own, done), listed[len(current) :])
-
-
-def _left_out(own: dict[str, Any], done: Iterable[set[Any]]) -> Iterator[Any]:
-    # It begins when the dict was gone through.
-    if sum(map(len, done)) < len(own):
-        names: set[Any] = set().union(*done)
-        yield from [prop for prop in list(dict.values(own)) if prop._name not in names]

@@ -11,7 +11,6 @@ from google.cloud.ndb.exceptions import BadValueError
 
 from lazyentity.codec.undecoded import UNDECODED
 from lazyentity.entity import LazyEntity
-from lazyentity.patches.ndb.expandos import live_properties
 from lazyentity.patches.ndb.mappings import is_written_plainly
 from lazyentity.patches.ndb.models import LazyValues
 from lazyentity.patches.ndb.upstream import upstream_function
@@ -77,14 +76,12 @@ def entity_to_ds_entity(original: Callable[..., Any], entity: Any, set_key: bool
     data: dict[str, Any] = {"_exclude_from_indexes": []}
     uninitialized = []
     kept: set[Any] = set()
-    written: set[Any] = set()
-    for prop in live_properties(entity, properties, kept, written):
+    for prop in model._properties_of(entity):
         name = prop._name
         # Writing another property may have read it, or given it a value.
         if unchanged.get(name) is prop and _found(values, name) is UNDECODED:
             kept.add(name)
             continue
-        written.add(name)
         if not prop._is_initialized(entity):
             uninitialized.append(name)
         prop._to_datastore(entity, data)
