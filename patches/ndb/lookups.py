@@ -17,7 +17,6 @@ from lazyentity._backend import key_bytes
 from lazyentity.codec import shadow
 from lazyentity.codec.keys import encodes_as_known
 from lazyentity.patches.api.responses import LookupResponse
-from lazyentity.patches.ndb.seams import MESSAGE_CONVERSION
 from lazyentity.patches.ndb.upstream import upstream_function
 from lazyentity.patches.upstream import is_upstream
 
@@ -80,36 +79,9 @@ def _add(batch: Any, key: Any) -> Any:
     serialised = key_bytes(key) if type(key) is Key and encodes_as_known() else None
     if serialised is None or type(batch).add is not _batch_add:
         return batch.add(key)
-    future = LookedUp(info="lookup")
-    if is_as_made(key):
-        future.key = key
+    future = Future(info="lookup")
     batch.todo.setdefault(serialised, []).append(future)
     return future
-
-
-def is_as_made(key: Any) -> bool:
-    """Whether the client makes the same key of the key's message, its ancestors included."""
-    namespace, database = key._namespace, key._database
-    if not ((namespace or namespace is None) and (database or database is None)):
-        return False
-    if not all(key._flat_path):
-        return False
-    while (parent := key._parent) is not None:
-        # A key keeps the parent that it was made with, any number of elements above it.
-        if type(parent) is not Key or len(parent._flat_path) + 2 != len(key._flat_path):
-            return False
-        key = parent
-    return True
-
-
-class LookedUp(Future):  # type: ignore[misc]  # ndb has no types
-    """The future of the entity of a key in a batch, which ends with an entity of that key alone.
-
-    Attributes:
-        key: the key, if the client makes the same one of the entity, else None.
-    """
-
-    key: Any = None
 
 
 def get_async(original: Callable[..., Any], key: Any, *args: Any, **kwargs: Any) -> Any:
@@ -189,10 +161,9 @@ class Get(Future):  # type: ignore[misc]  # ndb has no types
 
     def _found(self, entity: Any) -> Any:
         message = entity.result()
-        make = model._entity_from_protobuf
-        is_known = type(entity) is LookedUp and make is MESSAGE_CONVERSION.replacement
-        given = (message, entity.key) if is_known else (message,)
-        found = None if message is self._api._NOT_FOUND else make(*given)
+        found = None
+        if message is not self._api._NOT_FOUND:
+            found = model._entity_from_protobuf(message)
         if self._use_cache:
             self._context.cache[self._key] = found
         return found

@@ -18,7 +18,7 @@ from google.cloud.ndb.tasklets import Future
 
 from lazyentity._backend import key_bytes
 from lazyentity.codec.keys import encodes_as_known
-from lazyentity.patches.ndb.lookups import Get, LookedUp, end_as_tasklet, is_as_made
+from lazyentity.patches.ndb.lookups import Get, end_as_tasklet
 from lazyentity.patches.ndb.models import ModelMaker
 from lazyentity.patches.ndb.reads import asks_own_policies, has_constant_policies
 from lazyentity.patches.ndb.seams import GET_ASYNC, IDLE_CALLBACK, LOOKUP, LOOKUP_CALLBACK
@@ -117,11 +117,26 @@ def _quiet_gets(keys: Any, options: Any) -> list[Any] | None:
                 return None
             batch._lazyentity_round = group = _Round(context)
         future._context, future._round, future._key = context, group, key
-        if is_as_made(ds_key):
+        if _is_as_made(ds_key):
             future.key = ds_key
         batch.todo.setdefault(serialised, []).append(future)
         group.count += 1
     return futures
+
+
+def _is_as_made(key: Any) -> bool:
+    """Whether the client makes the same key of the key's message, its ancestors included."""
+    namespace, database = key._namespace, key._database
+    if not ((namespace or namespace is None) and (database or database is None)):
+        return False
+    if not all(key._flat_path):
+        return False
+    while (parent := key._parent) is not None:
+        # A key keeps the parent that it was made with, any number of elements above it.
+        if type(parent) is not Key or len(parent._flat_path) + 2 != len(key._flat_path):
+            return False
+        key = parent
+    return True
 
 
 _PASSED_BY = [
@@ -223,7 +238,7 @@ class _QuietGet(Get):
     """A future of ``get_multi`` alone, which nobody else sees.
 
     Attributes:
-        key: as of :class:`LookedUp`.
+        key: the key of the client, if it makes the same one of the entity, else None.
         is_made: whether it has a model, or None, and no error.
     """
 
@@ -252,7 +267,6 @@ class _QuietGet(Get):
 
     def go_on(self, entity: Any) -> None:
         """Make the model in an event of the loop."""
-        looked_up = LookedUp(info="lookup")
-        looked_up.key = self.key
+        looked_up = Future(info="lookup")
         looked_up.set_result(entity)
         self._context.eventloop.call_soon(self._convert, looked_up)

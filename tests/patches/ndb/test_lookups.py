@@ -197,10 +197,16 @@ def test_keys_and_their_futures(loopback_sides: Sides) -> None:
         assert added() == expected
 
 
-def _key_of_model(kind: Any, asked: Key, stored: Key) -> Any:
+READS: dict[str, Callable[[ndb.Key], Any]] = {
+    "get": lambda key: key.get(use_cache=False),
+    "get_multi": lambda key: ndb.get_multi([key], use_cache=False)[0],
+}
+
+
+def _key_of_model(kind: Any, asked: Key, stored: Key, read: str) -> Any:
     response = _done(kind.deserialize(_results(FOUND, _message(stored).SerializeToString())))
     with mock.patch.object(_datastore_api, "make_call", return_value=response):
-        found = ndb.Key._from_ds_key(asked).get(use_cache=False)
+        found = READS[read](ndb.Key._from_ds_key(asked))
     assert found.number == stored.id
     return found.key._key
 
@@ -208,18 +214,23 @@ def _key_of_model(kind: Any, asked: Key, stored: Key) -> Any:
 @pytest.mark.parametrize("database", [None, "", "d"])
 @pytest.mark.parametrize("namespace", [None, "", "n"])
 @pytest.mark.parametrize("path", [("Found", 1), ("Above", "é", "Found", 1)])
+@pytest.mark.parametrize("read", READS)
 def test_the_key_of_a_model(
-    loopback_sides: Sides, path: tuple[Any, ...], namespace: str | None, database: str | None
+    loopback_sides: Sides,
+    path: tuple[Any, ...],
+    namespace: str | None,
+    database: str | None,
+    read: str,
 ) -> None:
     """It is as the client makes it of the entity, however the key that was asked for was made."""
     key = Key(*path, project="p", namespace=namespace, database=database)
     with loopback_sides.context():
-        expected = _key_of_model(datastore_pb2.LookupResponse, key, key)
+        expected = _key_of_model(datastore_pb2.LookupResponse, key, key, read)
     with loopback_sides.lazy_context():
-        made = _key_of_model(LookupResponse, key, key)
+        made = _key_of_model(LookupResponse, key, key, read)
     assert vars(made) == vars(expected)
-    # One that is equal in all attributes is not decoded.
-    assert (made is key) is ("" not in {namespace, database})
+    # get_multi does not decode one that is equal in all attributes.
+    assert (made is key) is (read == "get_multi" and "" not in {namespace, database})
 
 
 _ABOVE = Key("Above", 1, project="p")
@@ -235,11 +246,12 @@ ODD_KEYS = {
 
 
 @pytest.mark.parametrize("key", ODD_KEYS.values(), ids=ODD_KEYS)
-def test_the_ancestors_of_the_key_of_a_model(loopback_sides: Sides, key: Key) -> None:
+@pytest.mark.parametrize("read", READS)
+def test_the_ancestors_of_the_key_of_a_model(loopback_sides: Sides, key: Key, read: str) -> None:
     """They are those of a key that the client makes of the entity."""
 
     def ancestors(kind: Any) -> Iterator[Any]:
-        above = _key_of_model(kind, key, Key(*key.flat_path, project="p"))
+        above = _key_of_model(kind, key, Key(*key.flat_path, project="p"), read)
         while above is not None:
             yield type(above), above.flat_path, above.namespace, above.database
             above = above.parent
