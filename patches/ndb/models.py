@@ -208,17 +208,20 @@ def _eager_model(protobuf: Any) -> Any:
     """Make the model that ndb makes, of an entity that is decoded faster."""
     stock = protobuf.read(STOCK)
     chosen = _Model._kind_map.get(stock.kind)
+    plan = None
     if (
-        chosen is None
-        or not issubclass(chosen, model.Expando)
-        or issubclass(type(protobuf), ParsedEntityHandle)
-        or model._entity_from_ds_entity is not CONVERSION.replacement
+        chosen is not None
+        and issubclass(chosen, model.Expando)
+        and not issubclass(type(protobuf), ParsedEntityHandle)
+        and model._entity_from_ds_entity is CONVERSION.replacement
     ):
+        entity = LazyEntity._from_raw(protobuf.raw)
+        plan = _Plan.of(entity, stock.key, None)
+    # ndb is as fast where it does not make properties.
+    if plan is None or plan.mapping.dynamic is None or plan.mapping.parts:
         return model._entity_from_ds_entity(stock)
-    entity = LazyEntity._from_raw(protobuf.raw)
-    instance = _model(entity, stock.key, stock, None, CONVERSION.original, only_plain=True)
-    if type(instance._values) is LazyValues:
-        _settle(instance, stock)
+    instance = plan.made(entity, stock.key)
+    _settle(instance, stock)
     return instance
 
 
@@ -241,17 +244,9 @@ def _settle(instance: Any, stock: Any) -> None:
         attributes["_properties"] = properties.all_made(values)
 
 
-def _model(
-    entity: Any,
-    ds_key: Any,
-    given: Any,
-    model_class: Any,
-    original: _Original,
-    *,
-    only_plain: bool = False,
-) -> Any:
+def _model(entity: Any, ds_key: Any, given: Any, model_class: Any, original: _Original) -> Any:
     """Make a lazy model as of :meth:`_Plan.of`, or let ndb make one of the entity ``given``."""
-    plan = _Plan.of(entity, ds_key, model_class, only_plain=only_plain)
+    plan = _Plan.of(entity, ds_key, model_class)
     return original(given, model_class) if plan is None else plan.made(entity, ds_key)
 
 
@@ -268,16 +263,13 @@ class _Plan(NamedTuple):
     is_plain: bool
 
     @classmethod
-    def of(
-        cls, entity: Any, ds_key: Any, model_class: Any, *, only_plain: bool = False
-    ) -> _Plan | None:
+    def of(cls, entity: Any, ds_key: Any, model_class: Any) -> _Plan | None:
         """Return the plan for an entity; None, if ndb has to make the model.
 
         Args:
             entity: the lazy entity that the model keeps.
             ds_key: its key, of google-cloud-datastore.
             model_class: as of :func:`entity_from_ds_entity`.
-            only_plain: whether ndb makes all models whose constructor may set values.
         """
         # Key.kind copies the whole path first.
         kind_of_key = ds_key._path[-1]["kind"] if ds_key else None
@@ -292,16 +284,14 @@ class _Plan(NamedTuple):
             # The class lacks a property and the kind is unknown. ndb looks at the key first.
             return None
         is_plain = mapping.constructs_plainly and chosen.__init__ is _model_init
-        if mapping.properties is None or (
-            not is_plain and (only_plain or mapping.dynamic is not None)
-        ):
+        if mapping.properties is None or not (is_plain or mapping.dynamic is None):
             # The constructor may have made dynamic properties.
             return None
         dotted = None
         if mapping.parts:
             context = get_context(False)
-            if only_plain or context is None:
-                # ndb is as fast where all is made at once. Without a context it raises.
+            if context is None:
+                # ndb raises.
                 return None
             dotted = Dotted(mapping.parts, context)
         return cls(kind_of_key, chosen, mapping, dotted, is_plain)
