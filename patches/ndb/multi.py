@@ -21,8 +21,15 @@ from lazyentity.codec.keys import encodes_as_known
 from lazyentity.patches.ndb.lookups import Get, end_as_tasklet
 from lazyentity.patches.ndb.models import ModelMaker
 from lazyentity.patches.ndb.reads import asks_own_policies, has_constant_policies
-from lazyentity.patches.ndb.seams import GET_ASYNC, IDLE_CALLBACK, LOOKUP, LOOKUP_CALLBACK
+from lazyentity.patches.ndb.seams import (
+    GET_ASYNC,
+    GET_MULTI,
+    IDLE_CALLBACK,
+    LOOKUP,
+    LOOKUP_CALLBACK,
+)
 from lazyentity.patches.ndb.upstream import methods_of, upstream_function
+from lazyentity.patches.registry import calling
 from lazyentity.patches.upstream import is_upstream
 
 # Its decorator is in that module.
@@ -48,6 +55,13 @@ def get_multi(original: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         return original(*args, **kwargs)
     # It makes the options of the arguments.
     return original([_Keys(args[0])], **kwargs)[0]
+
+
+def replace_get_multi(original: Callable[..., Any], is_active: Callable[[], bool]) -> Any:
+    """Replace ``get_multi`` of the package: by that of its module, as pickle finds it there."""
+    if original is GET_MULTI.original:
+        return GET_MULTI.replacement
+    return calling("ndb.multi", "get_multi")(original, is_active)
 
 
 class _Keys:

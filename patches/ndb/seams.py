@@ -42,6 +42,7 @@ _ENCODING = Seam(
 
 LOOKUP: Final = Seam(_API, "lookup", calling("ndb.lookups", "lookup"))
 GET_ASYNC: Final = Seam(f"{_PACKAGE}.key", "Key.get_async", calling("ndb.lookups", "get_async"))
+GET_MULTI: Final = Seam(_MODEL, "get_multi", calling("ndb.multi", "get_multi"))
 HAS_NEXT_ASYNC: Final = Seam(
     _QUERY, "_QueryIteratorImpl.has_next_async", calling("ndb.reads", "has_next_async")
 )
@@ -72,7 +73,8 @@ CLIENT: Final = ClientSpec(
         IDLE_CALLBACK,
         LOOKUP_CALLBACK,
         GET_ASYNC,
-        Seam(_PACKAGE, "get_multi", calling("ndb.multi", "get_multi")),
+        GET_MULTI,
+        Seam(_PACKAGE, "get_multi", replacing("ndb.multi", "replace_get_multi")),
         MESSAGE_CONVERSION,
         _ENCODING,
         Seam(_MODEL, "Property.__get__", replacing("ndb.models", "property_get")),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ import pytest
 from google.cloud import ndb
 from google.cloud.datastore import Entity, helpers
 from google.cloud.environment_vars import GCD_HOST
-from google.cloud.ndb import _eventloop
+from google.cloud.ndb import _eventloop, model
 from google.cloud.ndb.global_cache import _InProcessGlobalCache
 
 import lazyentity
@@ -53,6 +54,17 @@ def test_orders_of_imports(
     program = "\n".join(steps) + _READ.format(loopback=loopback, namespace=namespace)
     kind = "LazyEntity" if call == "patch()" else "Entity"
     assert answer("-c", program) == [5, "LazyValues", kind]
+
+
+def test_get_multi_is_the_function_of_its_module() -> None:
+    """Pickle demands it of a function that stands in two modules."""
+    original = ndb.get_multi
+    for _ in range(2):
+        lazyentity.patch("ndb", strict=True)
+        assert ndb.get_multi is not original
+        assert pickle.loads(pickle.dumps(ndb.get_multi)) is ndb.get_multi
+        lazyentity.unpatch()
+        assert ndb.get_multi is model.get_multi is original
 
 
 @pytest.fixture
