@@ -322,33 +322,26 @@ class TestOtherProcesses:
         loopback_sides.store()
         return name, port, loopback, loopback_sides.own
 
-    def test_stock_reads_what_was_cached_lazily(
+    @pytest.mark.parametrize("lazy_comes_first", [True, False])
+    def test_one_reads_what_the_other_cached(
         self,
         shared: Shared,
         stock_process: ProcessPoolExecutor,
         loopback_sides: Sides,
+        lazy_comes_first: bool,
     ) -> None:
-        with loopback_sides.lazily():
-            lazy = read_through(*shared, PAIRS)
-        stock = stock_process.submit(read_through, *shared, PAIRS).result()
-        assert lazy["calls"] == ["lookup"]
-        assert lazy["storages"] == ["LazyValues"]
-        assert stock == {**lazy, "calls": [], "storages": ["dict"], "lazyentity": False}
+        def read(lazily: bool) -> Any:
+            if not lazily:
+                return stock_process.submit(read_through, *shared, PAIRS).result()
+            with loopback_sides.lazily():
+                return read_through(*shared, PAIRS)
 
-    def test_what_stock_cached_is_read_lazily(
-        self,
-        shared: Shared,
-        stock_process: ProcessPoolExecutor,
-        loopback_sides: Sides,
-    ) -> None:
-        stock = stock_process.submit(read_through, *shared, PAIRS).result()
-        with loopback_sides.lazily():
-            lazy = read_through(*shared, PAIRS)
-        assert not stock["lazyentity"]
-        assert stock["calls"] == ["lookup"]
-        assert lazy["calls"] == []
-        assert lazy["storages"] == ["LazyValues"]
-        assert lazy["found"] == stock["found"]
+        first, second = read(lazy_comes_first), read(not lazy_comes_first)
+        assert (first["calls"], second["calls"]) == (["lookup"], [])
+        assert first["found"] == second["found"]
+        lazy, stock = (first, second) if lazy_comes_first else (second, first)
+        assert (lazy["storages"], lazy["lazyentity"]) == (["LazyValues"], True)
+        assert (stock["storages"], stock["lazyentity"]) == (["dict"], False)
 
     def test_writes_are_seen_by_the_other(
         self,

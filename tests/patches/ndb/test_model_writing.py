@@ -199,11 +199,17 @@ class ChangingExpando(ndb.Expando):
     hooked = Hooked()
 
 
+def set_anew(one: Any) -> None:
+    """Take a property away, and set it."""
+    del one.limit
+    one.limit = 7
+
+
 _DYNAMIC_CHANGES: dict[str, Change] = {
     "adds": lambda one: setattr(one, "later", 5),
     "deletes one": lambda one: delattr(one, "limit"),
     "swaps": swap,
-    "sets one anew": lambda one: (delattr(one, "limit"), setattr(one, "limit", 7)),
+    "sets one anew": set_anew,
     "assigns": CHANGES["assigns"],
     "reads": CHANGES["reads"],
     "retypes": lambda one: setattr(one, "limit", [1, 2]),
