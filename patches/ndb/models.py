@@ -238,10 +238,8 @@ def _settle(instance: Any, stock: Any) -> None:
             values[name] = base_value if prop is None else prop._from_datastore(stock, base_value)
     attributes = vars(instance)
     attributes["_values"] = values
-    properties = attributes.pop("_properties", None)
-    if properties is not None:
-        # As ndb, which sets them last.
-        attributes["_properties"] = properties.all_made(values)
+    if "_properties" in attributes:
+        attributes["_properties"] = attributes["_properties"].all_made(values)
 
 
 def _model(entity: Any, ds_key: Any, given: Any, model_class: Any, original: _Original) -> Any:
@@ -316,13 +314,11 @@ class _Plan(NamedTuple):
         values._properties = mapping.properties
         values._conversions = mapping.conversions
         values._dotted = dotted
-        template = mapping.template
+        template, properties = mapping.template, None
         if is_plain:
             instance = _new(chosen)
             if mapping.dynamic is not None:
                 template, properties = mapping.dynamic.of(entity)
-                if properties is not None:
-                    instance._properties = properties
         else:
             instance = chosen()
             _fill(values, instance._values)
@@ -336,6 +332,9 @@ class _Plan(NamedTuple):
                 instance._entity_key = key
             else:
                 instance._key = key
+        if properties is not None:
+            # As ndb, which sets them last.
+            instance._properties = properties
         return instance
 
 
