@@ -131,6 +131,9 @@ class _Call(tasklets.Future):  # type: ignore[misc]  # ndb has no types
 class Get(tasklets.Future):  # type: ignore[misc]  # as above
     """The future of the model of a key."""
 
+    _queue: Any = staticmethod(lambda *call: eventloop.queue_call(None, *call))
+    """Has a function called in an event of its own."""
+
     def _begin_later(self, generator: _Function, ctx: Any, key: Any, options: Any) -> None:
         """Begin when the event loop runs, as a tasklet does.
 
@@ -146,7 +149,16 @@ class Get(tasklets.Future):  # type: ignore[misc]  # as above
         self._options = options
         self._context = tasklets.get_context()
         self._caller = namespace_manager.get_namespace(), datastore._GetConnection()
-        eventloop.queue_call(None, self._go_on, self._begin)
+        eventloop.queue_call(None, self._start)
+
+    def _start(self) -> None:
+        """Take the first step; a tasklet that waits for nothing ends in the same event."""
+        ends: list[tuple[Any, ...]] = []
+        self._queue = lambda *end: ends.append(end)
+        self._go_on(self._begin)
+        del self._queue
+        for function, *args in ends:
+            function(*args)
 
     # Each step ends with a call to wait for, or with _end_later(). _go_on() runs the steps that may
     # call functions of the application.
@@ -290,10 +302,10 @@ class Get(tasklets.Future):  # type: ignore[misc]  # as above
     def _end_later(self, found: Any) -> None:
         # The application's callbacks run then, and may raise. So this waits until the batch has
         # given its results to all futures.
-        eventloop.queue_call(None, self.set_result, found)
+        self._queue(self.set_result, found)
 
     def _fail_later(self, error: BaseException, traceback: Any) -> None:
-        eventloop.queue_call(None, self._fail, error, traceback)
+        self._queue(self._fail, error, traceback)
 
     def _fail(self, error: BaseException, traceback: Any) -> None:
         # ndb's own tasklet raises the error, so that ndb logs it.

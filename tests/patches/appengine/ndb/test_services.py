@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from google.appengine.api import apiproxy_stub_map, memcache, namespace_manager
 from google.appengine.ext import ndb
-from google.appengine.ext.ndb import context, model, tasklets
+from google.appengine.ext.ndb import context, eventloop, model, tasklets
 
 from tests.patches.appengine.ndb.sides import Hooked, Scenario, check, keys, recorded, store
 from tests.patches.appengine.ndb.strategies import Animal, Anything, Cat, Everything, Person
@@ -227,7 +227,28 @@ def _pages() -> Any:
     return [*found, *others, more]
 
 
+def _among_other_events() -> Any:
+    """Futures that wait for nothing end in their first event."""
+    key = ndb.Key("Person", 1)
+    order: list[str] = []
+    found = key.get()
+    key.get_async().add_callback(order.append, "cached")
+    key.get_async(use_cache=False, use_memcache=False, use_datastore=False).add_callback(
+        order.append, "nowhere"
+    )
+
+    def event(name: str, *others: str) -> None:
+        order.append(name)
+        if others:
+            eventloop.queue_call(None, event, *others)
+
+    eventloop.queue_call(None, event, "first", "second", "third")
+    eventloop.run()
+    return [found, order]
+
+
 SCENARIOS: dict[str, Scenario] = {
+    "among other events": _among_other_events,
     "locked": _locked,
     "not an entity": functools.partial(_strange, b"\xff\xff"),
     "not bytes": functools.partial(_strange, ["list"]),
