@@ -160,30 +160,6 @@ def ways_to_ask() -> Any:
     )
 
 
-@pytest.mark.parametrize("name", ["next", "has_next"])
-def test_fetch_where_a_method_is_replaced(
-    loopback_sides: Sides, monkeypatch: pytest.MonkeyPatch, name: str
-) -> None:
-    """A replacement of a method of the iterator is called for each result."""
-    kind = _datastore_query._QueryIteratorImpl
-    original = getattr(kind, name)
-    calls: list[Any] = []
-
-    def counting(results: Any) -> Any:
-        calls.append(results)
-        return original(results)
-
-    monkeypatch.setattr(kind, name, counting)
-
-    def scenario() -> Any:
-        calls.clear()
-        found = _ordered().fetch()
-        assert len(calls) == COUNT
-        return found
-
-    loopback_sides.check(scenario)
-
-
 @ON_ONE_SERVER()
 def iterator_after_a_fetch() -> Any:
     """It is where ``next`` leaves it, also when a result fails."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from contextlib import nullcontext
 from typing import Any
 from unittest import mock
 
@@ -62,7 +63,7 @@ FUNCTIONS = [
     (_datastore_query, "_datastore_run_query"),
     (_datastore_query.Cursor, "__init__"),
     (_datastore_query._QueryIteratorImpl, "__init__"),
-    (_datastore_query._QueryIteratorImpl, "_next_batch"),
+    *((_datastore_query._QueryIteratorImpl, name) for name in ("_next_batch", "next", "has_next")),
     (_datastore_query._Result, "__init__"),
     (Context, "_use_cache"),
     # The references of the items have keys, too.
@@ -72,27 +73,32 @@ FUNCTIONS = [
 
 
 @pytest.mark.parametrize(("holder", "name"), FUNCTIONS)
+@pytest.mark.parametrize("comes_first", [False, True])
 def test_a_replaced_function_is_called_as_often(
-    loopback_sides: Sides, holder: Any, name: str
+    loopback_sides: Sides, holder: Any, name: str, comes_first: bool
 ) -> None:
-    """If it is replaced after ``patch()``: for the results and for their models."""
+    """Before the patch or after it: for the results and for their models."""
     kept = inspect.getattr_static(holder, name)
     is_of_class = isinstance(kept, classmethod)
+    original: Any = kept.__func__ if is_of_class else kept
+    calls: list[Any] = []
+
+    def counting(*args: Any, **kwargs: Any) -> Any:
+        calls.append(name)
+        return original(*args, **kwargs)
+
+    replacement = classmethod(counting) if is_of_class else counting
+    replaced = mock.patch.object(holder, name, replacement)
 
     def scenario() -> Any:
-        original = kept.__func__ if is_of_class else getattr(holder, name)
-        calls: list[Any] = []
-
-        def counting(*args: Any, **kwargs: Any) -> Any:
-            calls.append(name)
-            return original(*args, **kwargs)
-
-        with mock.patch.object(holder, name, classmethod(counting) if is_of_class else counting):
+        calls.clear()
+        with nullcontext() if comes_first else replaced:
             found = _fetch()
         assert calls
         return found, len(calls)
 
-    loopback_sides.check(scenario, lazy=None if is_of_class else True)
+    with replaced if comes_first else nullcontext():
+        loopback_sides.check(scenario, lazy=None if is_of_class else True)
 
 
 @pytest.mark.parametrize("policy", [None, False])
