@@ -21,6 +21,13 @@ from lazyentity.entity import LazyEntityBase, touched_attributes
 stock_entity_to_protobuf = helpers.entity_to_protobuf
 
 _UNREAD: Any = object()
+_helpers: Any = helpers
+_GeoPoint = helpers.GeoPoint
+
+
+def knows_own_classes() -> bool:
+    """Whether the client takes objects of its own classes for entities, keys and points."""
+    return _helpers.Entity is Entity and _helpers.Key is Key and helpers.GeoPoint is _GeoPoint
 
 
 def entity_message(entity: Entity) -> Any:

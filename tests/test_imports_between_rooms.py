@@ -116,7 +116,7 @@ ROOMS_ABOVE = tuple(
 
 
 COUNTING = tuple(
-    f"profiling.{module}" for module in ("observer", "counts", "callsites", "counters")
+    f"profiling.{module}" for module in ("observer", "packages", "counts", "callsites", "counters")
 )
 """The half of the profile that counts; the other half makes reports."""
 
@@ -215,6 +215,7 @@ def test_the_core_has_no_circle() -> None:
         ("codec", ("_mode",)),
         ("storage", ("codec",)),
         ("profiling.observer", ("codec", *COUNTING)),
+        ("profiling.packages", ()),
         ("profiling.counts", ()),
         ("profiling.callsites", ("_mode", "codec", *COUNTING)),
         ("profiling.counters", ("codec", *COUNTING)),

@@ -23,8 +23,7 @@ from lazyentity.bulk.sending import Chunk, Sending, Write, by_key
 from lazyentity.bulk.transactions import refuse_in_batch
 from lazyentity.codec.describing import safe_repr
 from lazyentity.codec.interruptions import raise_if_of_handler
-from lazyentity.encoding import entity_bytes
-from lazyentity.patches.datastore.encoding import knows_own_classes
+from lazyentity.encoding import entity_bytes, knows_own_classes
 from lazyentity.patches.datastore.seams import ENCODING
 
 # The tags and lengths around an entity in a mutation in a request, and the id of a partial key.

@@ -15,7 +15,7 @@ from lazyentity.native.frames cimport decref, incref, item_at, xdecref
 from lazyentity.native.frames cimport caller_of, clock, code_of, file_of, instruction_of, running_frame
 from lazyentity.native.wire cimport Bytes
 
-from lazyentity.profiling import observer, uses
+from lazyentity.profiling import observer
 
 
 # The first profile imports these modules.
@@ -357,13 +357,13 @@ cdef int note_columns(WireDict entity, object name) except -1:
     # Counts the decoding of a property for a column; the entity stays as it is.
     cdef EntityCounts entity_counts = <EntityCounts>entity._extras
     entity_counts.copied([name])
-    entity_counts.call_site.uses.add(uses.COLUMNS)
+    entity_counts.call_site.uses.add(observer.COLUMNS)
     return 0
 
 
 cdef int note_absent(WireDict entity) except -1:
     # Other entities of the kind may have the property.
-    (<EntityCounts>entity._extras).call_site.uses.add(uses.NAMES)
+    (<EntityCounts>entity._extras).call_site.uses.add(observer.NAMES)
     return 0
 
 

@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 
 from lazyentity._mode import is_marked
 from lazyentity.codec.describing import module_of
-from lazyentity.profiling.observer import CLIENT_PACKAGES
+from lazyentity.profiling.packages import CLIENT_PACKAGES
 
 OWN: Final = 0
 LIBRARY: Final = 1

@@ -9,8 +9,7 @@ from typing import Final
 from lazyentity.profiling.callsites import CallSite
 from lazyentity.profiling.counters import OTHER_NAMES, Snapshot
 from lazyentity.profiling.counts import Counts, Line, Model
-from lazyentity.profiling.observer import VALIDATION
-from lazyentity.profiling.uses import COLUMNS, USES
+from lazyentity.profiling.observer import COLUMNS, USES, VALIDATION
 
 _USUAL = 0.5
 """A property is suggested for prefetch if this share of the entities had it decoded by itself.

@@ -16,9 +16,6 @@ if TYPE_CHECKING:
 data: ProfileData | None = None
 """Everything that was counted; None, while no profile runs."""
 
-CLIENT_PACKAGES: Final[set[str]] = {"google"}
-"""The top-level packages of the clients. They receive entities for an application."""
-
 ENTITY_COUNTS: Final = object()
 """The key of the counts among the originals of an entity of the pure backend."""
 
@@ -28,6 +25,16 @@ VALIDATION: Final = "validation by pydantic"
 
 Validation may take no more than the fields of a model.
 """
+
+WRITTEN: Final = "written"
+CHANGED: Final = "changed"
+COPIED: Final = "copied or detached"
+COLUMNS: Final = "read into columns"
+COMPARED: Final = "compared"
+FLAGS: Final = "asked for index flags or meanings"
+NAMES: Final = "asked for names"
+USES: Final = (WRITTEN, CHANGED, COPIED, COLUMNS, COMPARED, FLAGS, NAMES)
+"""Uses of entities beside reading a property; one may imply those after it."""
 
 _listeners: list[Callable[[ProfileData | None], None]] = []
 

@@ -8,18 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
+from lazyentity.profiling.observer import CHANGED, COMPARED, COPIED, FLAGS, NAMES, WRITTEN
+
 if TYPE_CHECKING:
     from lazyentity.profiling.counters import ProfileData
-
-WRITTEN: Final = "written"
-CHANGED: Final = "changed"
-COPIED: Final = "copied or detached"
-COLUMNS: Final = "read into columns"
-COMPARED: Final = "compared"
-FLAGS: Final = "asked for index flags or meanings"
-NAMES: Final = "asked for names"
-USES: Final = (WRITTEN, CHANGED, COPIED, COLUMNS, COMPARED, FLAGS, NAMES)
-"""Uses of entities beside reading a property; one may imply those after it."""
 
 _METHODS: Final = {
     NAMES: ("__contains__", "__iter__", "__len__", "__reversed__", "keys", "_storage"),

@@ -12,7 +12,7 @@ from proto.datetime_helpers import DatetimeWithNanoseconds
 from lazyentity.codec import fallback
 from lazyentity.codec.undecoded import UNDECODED
 from lazyentity.codec.values import plain_value
-from lazyentity.profiling.uses import COLUMNS
+from lazyentity.profiling.observer import COLUMNS
 from lazyentity.pure.index import split_again
 from lazyentity.pure.mapping import LazyMapping
 

@@ -17,8 +17,7 @@ from google.protobuf.message import DecodeError
 from lazyentity.codec import errors, fallback, messages
 from lazyentity.codec.undecoded import UNDECODED, undecoded_template
 from lazyentity.codec.values import SCALARS, meaning_of, plain_value
-from lazyentity.profiling.observer import ENTITY_COUNTS
-from lazyentity.profiling.uses import NAMES
+from lazyentity.profiling.observer import ENTITY_COUNTS, NAMES
 from lazyentity.pure.index import ParsedOneByOne, empty_parse_slot, index_entity, split_again
 from lazyentity.pure.shapes import EMPTY
 from lazyentity.pure.wiredict import POLICY, WireDict, instance_dict, set_state

@@ -20,10 +20,9 @@ from google.cloud.datastore_v1.types import entity as entity_pb2
 
 from lazyentity.codec.errors import refuse_undecoded
 from lazyentity.codec.keys import DIRECT
-from lazyentity.encoding import sendable_entity
+from lazyentity.encoding import knows_own_classes, sendable_entity
 from lazyentity.patches.api.protoplus import wrapped
 from lazyentity.patches.api.requests import MutationBytes
-from lazyentity.patches.datastore.encoding import knows_own_classes
 from lazyentity.patches.datastore.keys import key_is_partial
 from lazyentity.patches.datastore.seams import ENCODING, IS_PARTIAL, PUT
 from lazyentity.patches.upstream import UpstreamModules, is_upstream

@@ -5,22 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from google.cloud.datastore import helpers
 from google.cloud.datastore.entity import Entity
-from google.cloud.datastore.key import Key
 from google.cloud.datastore_v1.types import entity as entity_pb2
 
 from lazyentity.codec.errors import refuse_undecoded
-from lazyentity.encoding import entity_message
+from lazyentity.encoding import entity_message, knows_own_classes
 from lazyentity.patches.api.protoplus import wrapped
-
-_helpers: Any = helpers
-_GeoPoint = helpers.GeoPoint
-
-
-def knows_own_classes() -> bool:
-    """Whether the client takes objects of its own classes for entities, keys and points."""
-    return _helpers.Entity is Entity and _helpers.Key is Key and helpers.GeoPoint is _GeoPoint
 
 
 def entity_to_protobuf(entity: Any, original: Callable[[Any], Any]) -> Any:

@@ -9,7 +9,7 @@ from typing import Final
 
 from lazyentity.patches.registry import Seam, calling, replacing
 from lazyentity.patches.spec import ClientSpec
-from lazyentity.patches.upstream import AttributePath, are_upstream
+from lazyentity.patches.upstream import AttributePath, ClassPath, are_upstream
 
 # These are also parsed by tools/clients.py.
 DISTRIBUTION: Final = "google-cloud-datastore"
@@ -46,26 +46,14 @@ PUT = Seam(_BATCH, "Batch.put", replacing(_CALLS, "replace_put"))
 NEXT_PAGE = Seam(_QUERY, "Iterator._next_page", replacing(_CALLS, "replace_next_page"))
 
 
-class _ResultClass(AttributePath):
-    """The name, in the module of the conversions, of a class that another module defines."""
-
-    def __init__(self, name: str, defined_in: str) -> None:
-        super().__init__(_HELPERS, name)
-        self._defined_in = defined_in
-
-    def is_upstream(self) -> bool:
-        found = self._found()
-        return type(found) is type and found.__module__ == self._defined_in
-
-
 _PARTS = (
     AttributePath(_HELPERS, "key_from_protobuf"),
     AttributePath(_HELPERS, "_get_value_from_value_pb"),
     AttributePath(_ENTITY, "Entity.__init__"),
     AttributePath(_KEY, "Key.__init__"),
-    _ResultClass("Entity", _ENTITY),
-    _ResultClass("Key", _KEY),
-    _ResultClass("GeoPoint", _HELPERS),
+    ClassPath(_HELPERS, "Entity", _ENTITY),
+    ClassPath(_HELPERS, "Key", _KEY),
+    ClassPath(_HELPERS, "GeoPoint", _HELPERS),
 )
 
 

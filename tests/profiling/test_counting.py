@@ -18,7 +18,7 @@ import lazyentity
 from lazyentity.plain import plain_copy
 from lazyentity.profiling.counters import EVERY_PROPERTY
 from lazyentity.profiling.counts import Counts
-from lazyentity.profiling.uses import (
+from lazyentity.profiling.observer import (
     CHANGED,
     COLUMNS,
     COMPARED,

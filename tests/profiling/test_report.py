@@ -28,11 +28,10 @@ from lazyentity.profiling.findings import (
     suggest,
     usually_read,
 )
-from lazyentity.profiling.observer import STORAGE, VALIDATION
+from lazyentity.profiling.observer import COLUMNS, NAMES, STORAGE, VALIDATION, WRITTEN
 from lazyentity.profiling.page import html
 from lazyentity.profiling.report import Report
 from lazyentity.profiling.tables import duration, size, text
-from lazyentity.profiling.uses import COLUMNS, NAMES, WRITTEN
 from tests.profiling.receiving import FIVE, Response
 from tests.support.strategies.samples import serialise
 

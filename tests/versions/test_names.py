@@ -79,7 +79,7 @@ def _check(names: list[str]) -> None:
     assert "datastore" in unchanged["patched"]
     for name, said in outcomes.items():
         assert "raised" not in said, (name, said["raised"])
-        assert said["results"] == said["stock"], name
+        assert said["results"] == said["stock"], (name, said["traceback"])
         # One for each client that is lost, with those that are built on it.
         lost = {*unchanged["patched"]} - {*said["patched"]}
         lowest = [one for one in lost if not any(c.name in lost for c in CLIENTS[one].underneath)]

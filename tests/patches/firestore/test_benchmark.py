@@ -26,17 +26,17 @@ def test_memory_is_measured() -> None:
 @pytest.mark.parametrize(
     ("name", "backend", "cases", "count"),
     [
-        ("firestore-documents", "native", firestore.CASES, 19),
-        ("firestore-documents-pure", "pure", firestore.CASES, len(firestore.CASES)),
-        ("firestore-writes", "native", firestore.WRITES, 3),
-        ("firestore-writes-pure", "pure", firestore.WRITES, len(firestore.WRITES)),
+        ("firestore-documents.json", "native", firestore.CASES, 19),
+        ("firestore-documents-pure.json", "pure", firestore.CASES, len(firestore.CASES)),
+        ("firestore-writes.json", "native", firestore.WRITES, 3),
+        ("firestore-writes-pure.json", "pure", firestore.WRITES, len(firestore.WRITES)),
     ],
 )
 def test_the_committed_results_meet_the_goals(
     name: str, backend: str, cases: tuple[object, ...], count: int
 ) -> None:
     """`make results WHAT=many` measures anew."""
-    made = page_results.load(RESULTS / f"{name}.json")
+    made = page_results.load(RESULTS / name)
     measured = made.documents
     assert measured is not None
     assert made.environment.backend == backend
