@@ -13,9 +13,12 @@ from lazyentity.search import children_of
 
 # Not every version has all of them.
 _METHODS = [
-    f"CBOREncoder.encode{name}"
-    for name in ("", "_to_bytes", "_map", "_array", "_semantic", "_value", "_sortable_key")
-    if hasattr(CBOREncoder, f"encode{name}")
+    f"CBOREncoder.{name}"
+    for name in (
+        *("encode", "encode_to_bytes", "encode_map", "encode_array", "encode_semantic"),
+        *("encode_value", "encode_sortable_key"),
+    )
+    if hasattr(CBOREncoder, name)
 ]
 
 SEAMS = seams("cbor2", "dumps", "dump", *_METHODS, look=before)
