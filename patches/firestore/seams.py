@@ -148,6 +148,7 @@ CLIENT: Final = ClientSpec(
         f"{_PACKAGE}.base_client": (
             "BaseClient._database_string",
             "BaseClient._document_path_helper",
+            "_get_reference",
             "_path_helper",
         ),
         f"{_PACKAGE}.base_collection": tuple(
