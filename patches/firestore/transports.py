@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from google.api_core import grpc_helpers, grpc_helpers_async
+from google.cloud.firestore_v1.services.firestore import async_client, client
 from google.cloud.firestore_v1.services.firestore.async_client import FirestoreAsyncClient
 from google.cloud.firestore_v1.services.firestore.client import FirestoreClient
 from google.cloud.firestore_v1.services.firestore.transports.grpc import FirestoreGrpcTransport
@@ -25,6 +26,7 @@ from lazyentity.patches.firestore.messages import REQUESTS, serialised
 from lazyentity.patches.firestore.responses import LookupResponse, QueryResponse
 from lazyentity.patches.firestore.seams import CLIENT
 from lazyentity.patches.firestore.streams import StreamingMethod, logged_channel
+from lazyentity.patches.upstream import UpstreamModules
 
 _READS: dict[str, tuple[str, Any, Any]] = {
     "batch_get_documents": (
@@ -48,12 +50,15 @@ _APIS: dict[Any, tuple[Any, Callable[[Any], Any]]] = {
 }
 """By the class of an API object: that of its transport, and what makes errors the client's."""
 
+_upstream = UpstreamModules(client, async_client)
+_methods = {kind: _upstream.methods(kind, *_READS) for kind in _APIS}
+
 
 class _Reads:
     """The reads of a transport.
 
     Attributes:
-        are_lazy: whether nobody gave the API object other methods that read.
+        are_lazy: whether nobody gave the API object, or its class, other methods that read.
     """
 
     are_lazy = True
@@ -90,7 +95,7 @@ def read_lazily(api: Any) -> bool:
     if reads is None:
         reads = vars(transport).setdefault(_READS_OF, _Reads())
         _exchange_stubs(transport, wrap_errors, reads)
-    reads.are_lazy = _READS.keys().isdisjoint(vars(api))
+    reads.are_lazy = _methods[type(api)].are_upstream(api)
     return bool(reads.are_lazy)
 
 

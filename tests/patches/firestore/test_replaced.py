@@ -265,6 +265,7 @@ def _told(record: logging.LogRecord) -> Any:
     return json.loads(json.dumps(request, default=str)) if request else None
 
 
+@pytest.mark.parametrize("is_of_class", [False, True])
 @pytest.mark.parametrize(
     ("name", "is_read"),
     [
@@ -275,19 +276,21 @@ def _told(record: logging.LogRecord) -> Any:
     ],
 )
 def test_methods_of_the_api_object(
-    name: str, is_read: bool, client: Any, monkeypatch: pytest.MonkeyPatch
+    name: str, is_read: bool, is_of_class: bool, client: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The object stays the client's, with every method that somebody put on it since.
+    """The object stays the client's, with every method that somebody put on it or its class since.
 
-    A method that reads gets messages, that of a wrapped client too.
+    A method that reads gets the client's requests and messages, that of a wrapped client too.
     """
     lazyentity.patch("firestore", strict=True)
     api = client._firestore_api
     seen: set[type[Any]] = set()
     assert api is client._firestore_api_internal
-    original = getattr(api, name)
+    holder = type(api) if is_of_class else api
+    original = getattr(holder, name)
 
     def method(*args: Any, **kwargs: Any) -> Any:
+        assert type(kwargs["request"]) is dict
         result = original(*args, **kwargs)
         received = list(result) if is_read else [result]
         seen.update(map(type, received))
@@ -301,7 +304,7 @@ def test_methods_of_the_api_object(
         return set(map(is_lazy, found))
 
     assert are_lazy(client) == {True}
-    monkeypatch.setattr(api, name, method)
+    monkeypatch.setattr(holder, name, method)
     for each in (client, lazyentity.wrap(client)):
         seen.clear()
         assert are_lazy(each) == {not is_read}
