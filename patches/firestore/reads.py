@@ -23,6 +23,10 @@ from lazyentity.patches.upstream import is_upstream
 
 register(DocumentSnapshot, operations)
 
+# Their types do not export the class of snapshots.
+_base_client: Any = base_client
+_document: Any = document
+
 
 def replace_api(original: property, is_active: Callable[[], bool]) -> property:
     """Replace the property of a client that gives its API object."""
@@ -37,15 +41,6 @@ def replace_api(original: property, is_active: Callable[[], bool]) -> property:
     return property(_firestore_api)
 
 
-def _is_lazy(response: Any, module: Any) -> bool:
-    """Whether a lazy snapshot can be made, for a module with the client's class of snapshots."""
-    return (
-        type(response) in RESPONSES
-        and not response._is_whole
-        and module.DocumentSnapshot is DocumentSnapshot
-    )
-
-
 def replace_lookup_conversion(
     original: Callable[..., Any], is_active: Callable[[], bool]
 ) -> Callable[..., Any]:
@@ -56,7 +51,11 @@ def replace_lookup_conversion(
 
     @functools.wraps(original)
     def _parse_batch_get(get_doc_response: Any, reference_map: Any, client: Any) -> Any:
-        if _is_lazy(get_doc_response, base_client):
+        if (
+            type(get_doc_response) in RESPONSES
+            and not get_doc_response._is_whole
+            and _base_client.DocumentSnapshot is DocumentSnapshot
+        ):
             reference = reference_map.get(get_doc_response.name)
             if reference is not None:
                 return snapshot_of(get_doc_response, reference, LOOKUP)
@@ -75,7 +74,12 @@ def replace_query_conversion(
 
     @functools.wraps(original)
     def _query_response_to_snapshot(response_pb: Any, collection: Any, expected_prefix: Any) -> Any:
-        if _is_lazy(response_pb, document) and response_pb.is_in(expected_prefix):
+        if (
+            type(response_pb) in RESPONSES
+            and not response_pb._is_whole
+            and _document.DocumentSnapshot is DocumentSnapshot
+            and response_pb.is_in(expected_prefix)
+        ):
             source, reference = source_of(collection), None
             if source is None:
                 reference = reference_in(collection, response_pb.name.rpartition("/")[2])
@@ -95,7 +99,11 @@ def replace_group_conversion(
 
     @functools.wraps(original)
     def _collection_group_query_response_to_snapshot(response_pb: Any, collection: Any) -> Any:
-        if _is_lazy(response_pb, document):
+        if (
+            type(response_pb) in RESPONSES
+            and not response_pb._is_whole
+            and _document.DocumentSnapshot is DocumentSnapshot
+        ):
             reference = reference_of(collection._client, response_pb.name)
             snapshot = snapshot_of(response_pb, reference, QUERY)
             # The client leaves these times as messages.
