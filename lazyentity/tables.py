@@ -74,12 +74,11 @@ def to_pandas(
 
 def _pandas_array(library: Any, name: str, values: list[Any], objects: bool) -> Any:
     numpy = _imported("numpy")
-    timestamps = library.DatetimeTZDtype("us", "UTC")
     fixed = fixed_width(values)
     if fixed is not None:
         width, buffer = fixed
         made = numpy.frombuffer(buffer, _NUMPY[width])
-        return library.array(made, timestamps) if width is datetime.datetime else made
+        return library.array(made, _timestamps(library)) if width is datetime.datetime else made
     kind = _one_kind(name, _kinds(values), objects)
     if kind in _MASKED:
         # Not library.array(), which makes nulls of the floats that are no numbers.
@@ -90,7 +89,7 @@ def _pandas_array(library: Any, name: str, values: list[Any], objects: bool) -> 
                 numpy.array(filled, _NUMPY[kind]), is_null
             )
     if kind is datetime.datetime:
-        return library.array(values, timestamps)
+        return library.array(values, _timestamps(library))
     if kind is str:
         # The dtype depends on the version and the options of pandas, which a DataFrame looks up.
         return values
@@ -98,6 +97,11 @@ def _pandas_array(library: Any, name: str, values: list[Any], objects: bool) -> 
     # Not numpy.array(), which would turn arrays of one length into dimensions.
     made[:] = values
     return library.arrays.NumpyExtensionArray(made)
+
+
+def _timestamps(library: Any) -> Any:
+    # Not for each column: it parses the name of the zone.
+    return library.DatetimeTZDtype("us", "UTC")
 
 
 def to_arrow(
