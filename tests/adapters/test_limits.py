@@ -149,7 +149,7 @@ NEVER_WRONG: dict[str, Callable[[Any], Any]] = {
     "property": lambda _: _of_attributes(Property()),
     "private object": lambda e: _of_attributes(Privately(e)),
 }
-LOUD = (TypeError, ValueError, pydantic_core.PydanticSerializationError)
+LOUD = (TypeError, pydantic_core.PydanticSerializationError)
 
 
 pytestmark = pytest.mark.usefixtures("adapted")
@@ -163,7 +163,9 @@ def _used(property_of: Callable[[Any], Any], entity: Any) -> str:
 @pytest.mark.parametrize("property_of", LIMITS.values(), ids=LIMITS.keys())
 def test_using_it_raises(lazy_type: type[LazyEntity], property_of: Callable[[Any], Any]) -> None:
     """And does not where the entity is materialised first, as the docs say."""
-    with pytest.raises(LOUD, match=r"materialize|UndecodedType"):
+    # jsonschema-rs says of anything in a schema that it takes no part in JSON.
+    is_schema = property_of is LIMITS.get("jsonschema-rs, made")
+    with pytest.raises(ValueError if is_schema else LOUD, match=r"materialize|UndecodedType"):
         _used(property_of, lazy_type.from_bytes(RAW))
     assert _used(property_of, materialize(lazy_type.from_bytes(RAW))) in ("words", "value")
 
