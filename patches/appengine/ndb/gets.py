@@ -155,8 +155,11 @@ class Get(tasklets.Future):  # type: ignore[misc]  # as above
         """Take the first step; a tasklet that waits for nothing ends in the same event."""
         ends: list[tuple[Any, ...]] = []
         self._queue = lambda *end: ends.append(end)
-        self._go_on(self._begin)
-        del self._queue
+        try:
+            self._go_on(self._begin)
+        finally:
+            # Also after an interruption: what ends the future later must reach the event loop.
+            del self._queue
         for function, *args in ends:
             function(*args)
 
