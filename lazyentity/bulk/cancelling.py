@@ -162,6 +162,9 @@ class _UnaryUnary:
 class _Channel:
     """A channel of such RPCs; everything else is the given one's, which owns the connection."""
 
+    # Of an object that is being copied.
+    _channel: Any = None
+
     def __init__(self, channel: Any) -> None:
         self._channel = channel
 
