@@ -1,8 +1,8 @@
 """How many properties are undecoded in this process: with none, adapters have nothing to do.
 
 A property that is undecoded is a reference to ``UNDECODED``, in the storage of a lazy dict of any
-client. So the number is that of all references to the sentinel, less those of templates, which
-:class:`~lazyentity.codec.undecoded.Template` balances, and of the names of lazyentity's own
+client. So the number counts all references to the sentinel, less the references of templates,
+which :class:`~lazyentity.codec.undecoded.Template` balances, and of the names of lazyentity's own
 modules. Reads pay nothing for it. It can be too high, as when a variable has the sentinel, and is
 never too low.
 """
@@ -44,7 +44,7 @@ iterators wherever they are, or of those that objects hold.
 """
 
 each_settled: Callable[..., bool] = _chosen.each_settled
-"""As :func:`are_settled`, of its own arguments."""
+"""As :func:`are_settled`, for the arguments that it is called with."""
 
 makes_entities_later: Callable[[type], None] = _chosen.makes_entities_later
 """Called with the class of the client's iterators over entities."""

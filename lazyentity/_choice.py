@@ -123,7 +123,7 @@ def _is_sub_interpreter() -> bool:
     try:
         interpreters = importlib.import_module(name)
     except ImportError:
-        # The module is optional. Cython refuses a second interpreter of its own accord.
+        # The module is optional. Cython itself refuses a second interpreter.
         return False
     return bool(interpreters.get_current() != interpreters.get_main())
 

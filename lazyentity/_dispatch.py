@@ -41,7 +41,7 @@ def register(kind: type, operations: Operations) -> None:
 
 
 def operations_of(entity: Any) -> Operations | None:
-    """Return the operations on an entity; None, if its class has none of its own."""
+    """Return the operations on an entity; None, if none are registered for its class."""
     if not _OPERATIONS:
         return None
     for kind in type(entity).__mro__:

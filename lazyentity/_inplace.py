@@ -106,7 +106,7 @@ def replacement(holder: Any, name: str) -> Replacement | None:
 another: Callable[[Any, Hook, When], Any] = _chosen.another
 """Return another method like one of C code, which has a hook; the same one each time.
 
-None, if the method is called in another way than those of the adapted libraries, and with the pure
+None, if the method is called in another way than the adapted libraries' methods, and with the pure
 backend. Raises TypeError, if it is no function or method of C code.
 """
 

@@ -13,7 +13,7 @@ def _patch() -> None:
     try:
         from lazyentity import patch
     except Exception as error:  # noqa: BLE001  # a module of the application's may raise any
-        # The application can have a module of the name of one of Python's.
+        # A module of the application can shadow a module of the standard library.
         import warnings
 
         warnings.warn(

@@ -50,7 +50,7 @@ def detach(entities: Iterable[_Entity], *, partial: bool = False) -> list[_Entit
     Returns:
         The detached entities, in the order of the given ones. Their lists, dicts and embedded
         entities are new, other values are shared. An embedded entity keeps all its properties, in
-        bytes of its own.
+        separate bytes.
 
     Raises:
         TypeError: if ``entities`` is a single entity, or holds anything but entities.

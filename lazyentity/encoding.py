@@ -26,7 +26,7 @@ _GeoPoint = helpers.GeoPoint
 
 
 def knows_own_classes() -> bool:
-    """Whether the client takes objects of its own classes for entities, keys and points."""
+    """Whether the client takes objects of its original classes for entities, keys and points."""
     return _helpers.Entity is Entity and _helpers.Key is Key and helpers.GeoPoint is _GeoPoint
 
 

@@ -243,8 +243,7 @@ class LazyEntity(LazyEntityBase, LazyMapping, Entity):
     """
 
     __slots__ = ()
-    # Here and not in the base: a class with a mapping as its base gets a __dict__ descriptor of its
-    # own.
+    # Here and not in the base: a class with a mapping as its base gets another __dict__ descriptor.
     __dict__ = _attributes
 
     if TYPE_CHECKING:

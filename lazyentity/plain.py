@@ -75,7 +75,7 @@ def to_dict(entity: Entity, *names: str) -> dict[str, Any]:
     Raises:
         TypeError: if ``entity`` is not an entity, or if an undecoded property of another entity was
             put into it past its methods.
-        KeyError: if the entity has no property of one of the names.
+        KeyError: if the entity lacks one of the named properties.
         ValueError, google.protobuf.message.DecodeError: if a property cannot be decoded.
         RuntimeError: if a property was not prefetched, and reading it is refused: see :func:`wrap`.
     """
@@ -86,7 +86,7 @@ def to_dict(entity: Entity, *names: str) -> dict[str, Any]:
         return own.to_dict(entity, *names)
     require_entity("to_dict", entity)
     plain = {}
-    # The items of one moment: values are copied by code that may change the entity.
+    # The items are listed first: values are copied by code that may change the entity.
     items = [(name, entity[name]) for name in names] if names else list(entity.items())
     for name, value in items:
         if holds_undecoded(value):

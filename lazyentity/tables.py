@@ -94,7 +94,7 @@ def _pandas_array(library: Any, name: str, values: list[Any], objects: bool) -> 
         # The dtype depends on the version and the options of pandas, which a DataFrame looks up.
         return values
     made = numpy.empty(len(values), object)
-    # Not numpy.array(), which would turn arrays of one length into dimensions.
+    # Not numpy.array(), which would turn arrays of equal length into dimensions.
     made[:] = values
     return library.arrays.NumpyExtensionArray(made)
 

@@ -36,7 +36,7 @@ class _EntityFinder(Protocol):
 
 
 class Backend(Protocol):
-    """The names of a backend. ``result_type``, ``reader`` and ``rpc`` are of its own classes."""
+    """The names of a backend. ``result_type``, ``reader`` and ``rpc`` use the backend's classes."""
 
     # As properties, which a class of either backend fits.
     @property

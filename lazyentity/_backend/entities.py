@@ -100,7 +100,7 @@ class LazyMapping(Protocol):
         """
 
     def _storage(self) -> dict[Any, Any]:
-        """Return a copy of the storage, the sentinel included, of one moment."""
+        """Return a consistent copy of the storage, the sentinel included."""
 
     def _changes(self) -> Changes:
         """Return the changes made since the entity was received.
@@ -110,7 +110,7 @@ class LazyMapping(Protocol):
         """
 
     def _decoded(self) -> dict[str, Any]:
-        """Return the properties that are DECODED or ASSIGNED, with their values, of one moment.
+        """Return a consistent copy of the properties that are DECODED or ASSIGNED.
 
         Raises:
             TypeError: if code that bypasses the methods put the sentinel in place of a value.
@@ -121,10 +121,10 @@ class LazyMapping(Protocol):
 
         Args:
             names: of the properties; if it is empty, all properties are returned.
-            copy: makes a plain value of one that was decoded or assigned.
+            copy: makes a plain value of a decoded or assigned value.
 
         Raises:
-            KeyError: if there is no property of one of the names.
+            KeyError: if one of the named properties is missing.
             RuntimeError: if a property is undecoded and there is a policy.
             TypeError: if code that bypasses the methods put the sentinel in place of a value.
             google.protobuf.message.DecodeError, ValueError: if a property cannot be decoded.
@@ -134,7 +134,7 @@ class LazyMapping(Protocol):
         """Read a property that the caller asks to decode, whatever the policy is."""
 
     def _undecoded(self) -> list[Any]:
-        """Return the names whose values are still to be decoded, of one moment."""
+        """Return a consistent list of the names whose values are still to be decoded."""
 
     def _serialised_values(self, names: Iterable[str]) -> list[bytes]:
         """Return the ``google.datastore.v1.Value`` of each of ``names``, as it came."""
@@ -295,8 +295,8 @@ class EntityBytes(Protocol):
     def to_unboxed(self, reader: Any, /) -> Any:
         """Make a row for :meth:`~lazyentity._backend.abc.Backend.append_columns`, or the entity.
 
-        The pure backend has no rows. Those of the native one give the values and errors of the
-        entities that they take the place of.
+        The pure backend has no rows. Native rows give the values and errors of the entities that
+        they take the place of.
 
         Raises:
             As :meth:`read`.

@@ -21,8 +21,8 @@ class Shape(Protocol):
 class PropertyIndex(Protocol):
     """An index of a serialised ``EntityProto`` by the names of its properties.
 
-    A list is several properties of one name. The order of names and of properties is the one in
-    which clients convert them: those in ``raw_property`` come last.
+    A list is several properties with the same name. The order of names and of properties is the one
+    in which clients convert them: those in ``raw_property`` come last.
 
     Attributes:
         raw: the serialised entity.

@@ -28,7 +28,7 @@ _CHECK_SECONDS: Final = 1.0
 
 
 _OWN: Final = frozenset({"_client", "_gathering", "_lock", "_under_way"})
-"""The attributes of a proxy that are not those of its client."""
+"""The attributes that the proxy stores itself."""
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -71,7 +71,7 @@ class Coalesced:
 
     Attributes that are set on it are set on the client.
 
-    Any thread may use the proxy. It has no threads of its own, and nothing to close.
+    Any thread may use the proxy. It starts no threads, and has nothing to close.
 
     Args:
         client: as for :func:`coalesce`.

@@ -56,7 +56,7 @@ def get_many(
 ) -> list[Entity | None] | Iterator[Entity | None]:
     """Read any number of keys, in look-ups of 1,000 keys in a few threads.
 
-    The call is not atomic: each look-up sees the entities of its own moment.
+    The call is not atomic: each look-up sees the entities at a different moment.
 
     Equal keys are looked up once, and give one entity object. The entities are those that
     ``client.get()`` returns: lazy if the client is patched or wrapped.
@@ -79,7 +79,7 @@ def get_many(
 
     Raises:
         BulkError: some keys could not be read. An iterator raises it in place of the entities of
-            one look-up.
+            a look-up.
         RuntimeError: inside a transaction. An iterator raises it when it would read keys there, and
             goes on after the transaction. An iterator also raises it in a child process, if it was
             begun before the fork.

@@ -47,10 +47,10 @@ def put_many(
 
     The call is not atomic: if it raises, some entities are written and others are not.
 
-    Each entity is encoded once. Entities of one key are written in their order. Partial keys are
-    completed by ``AllocateIds`` before the commit, so that a commit can be retried without storing
-    an entity twice. The key of such an entity is complete once its commit was sent, even if the
-    commit fails.
+    Each entity is encoded once. Entities with the same key are written in their order. Partial keys
+    are completed by ``AllocateIds`` before the commit, so that a commit can be retried without
+    storing an entity twice. The key of such an entity is complete once its commit was sent, even if
+    the commit fails.
 
     Args:
         client: patched, wrapped or stock; its own connection is used.

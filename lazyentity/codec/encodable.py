@@ -9,10 +9,10 @@ from lazyentity.codec import errors
 from lazyentity.codec.undecoded import UNDECODED
 
 Changes = tuple[dict[Any, Any], Collection[Any], Collection[Any], int]
-"""Changes made to a lazy mapping since it was received, all of one moment:
+"""Changes made to a lazy mapping since it was received, consistent with each other:
 
 - the properties that are DECODED or ASSIGNED, with their values;
-- those of them that were received;
+- the received ones among them;
 - the received names that were deleted;
 - the number of names.
 """
@@ -24,13 +24,13 @@ EncodableEntity = tuple[Any, Collection[str], bool, Any, Any, Any, int, Any, Any
 - names of properties on the wire that are neither written as they came nor encoded;
 - whether the key of that mapping is written as it came, too;
 - the ``google.cloud.datastore.Key`` to write, or None;
-- a dict of the properties to encode, or, of a class with an ``items()`` of its own, that method.
-  For a lazy mapping, it is a copy of one moment, because other threads may decode more meanwhile.
+- a dict of the properties to encode, or, of a class that overrides ``items()``, that method.
+  For a lazy mapping, it is a consistent copy, because other threads may decode more meanwhile.
   A stock entity is its own dict: the client, too, iterates over it while it may change;
 - the entity, to be looked at again after code of the caller ran; None, if nobody can change it;
 - the number of names that a lazy mapping had at the moment of that copy; -1 for others;
 - the names to exclude from indexes, as ``Entity.exclude_from_indexes`` has them, and the meanings,
-  as ``Entity._meanings`` has them. Those of a stock entity are read from it.
+  as ``Entity._meanings`` has them. For a stock entity, both are read from it.
 """
 
 

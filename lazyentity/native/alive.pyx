@@ -85,7 +85,7 @@ cdef extern from *:
             && PyType_IsSubtype(type, lazyentity_pages);
     }
 
-    /* How many items, from the first one on, are of a type. Most lists have items of one type. */
+    /* How many items, from the first one on, are of a type. Most lists are homogeneous. */
     static Py_ssize_t lazyentity_alike(PyObject **items, Py_ssize_t count, PyTypeObject *type)
     {
         Py_ssize_t i = 0;

@@ -8,7 +8,7 @@ from libc.string cimport memcpy
 from lazyentity.native.tags cimport SECOND_BYTE
 
 cdef enum:
-    HEADER = 3  # a tag of up to two bytes and a length of one
+    HEADER = 3  # a tag of up to two bytes and a one-byte length
     NUMBER = 12  # a tag of up to two bytes and a varint
 
 

@@ -289,8 +289,8 @@ cdef extern from *:
     /* Most calls have few arguments. */
     #define LAZYENTITY_FEW 8
 
-    /* The function to hand on in place of one for unknown values, a new reference: an instance of a place's class,
-       whose slot has the other one. */
+    /* The function to hand on in place of a function for unknown values, a new reference: an
+       instance of a place's class, whose slot has the original. */
     static PyObject *lazyentity_wrap(int number, PyObject *function)
     {
         PyTypeObject *type = (PyTypeObject *)lazyentity_places[number].wrap;
@@ -303,8 +303,9 @@ cdef extern from *:
         return made;
     }
 
-    /* Make the arguments those of a call whose function for unknown values has decoded results, if nothing else
-       needs the hook. Returns that function, a new reference; NULL with an error, or without if there is none. */
+    /* Copy the arguments of a call, its function for unknown values wrapped to decode the results,
+       if nothing else needs the hook. Returns the wrapper, a new reference; NULL with an error, or
+       without if there is none. */
     static PyObject *lazyentity_wrapped_within(
         int number, PyObject **given, PyObject *const *items, Py_ssize_t count, PyObject *names)
     {

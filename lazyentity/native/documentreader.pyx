@@ -5,7 +5,7 @@ whose entries have a name and then a value, values with one oneof case and nothi
 bytes, legal or malformed, at any depth, end the attempt: the caller then has the client's own code convert
 the document as a whole. So every document is decoded at most twice, and the client raises every error.
 
-A value has the field numbers of one of :mod:`lazyentity.native.tags`, with a reference in place of a key,
+A value has the field numbers of :mod:`lazyentity.native.tags`, with a reference in place of a key,
 and a map in place of an entity.
 """
 
@@ -215,7 +215,7 @@ cdef inline object _name(Bytes at, Bytes end):
 
 
 cdef inline bint _is_special(Bytes name, Bytes name_end) noexcept nogil:
-    # A map with such a name may be a vector or another type of its own.
+    # A map with such a name may be a vector or another special type.
     return name_end - name >= 2 and name[0] == 0x5F and name[1] == 0x5F
 
 
@@ -253,7 +253,7 @@ cdef object _map(DocumentReader reader, Bytes at, Bytes end, uint8_t tag, object
 cdef bint _find_field(
     Bytes* start, Bytes* end, uint8_t tag, const char* wanted, Py_ssize_t size
 ) noexcept nogil:
-    # Goes from the fields of a document, or of a MapValue, to the value of one.
+    # Goes from the fields of a document, or of a MapValue, to the value of a field.
     cdef Bytes at = start[0]
     cdef Bytes name_at
     cdef Bytes name_end

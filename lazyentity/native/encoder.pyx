@@ -262,7 +262,7 @@ cdef int put_flags(
 cdef bint put_properties(
     Buffer* buffer, object properties, tuple encodable, int depth, object encodable_of
 ) except -1:
-    # Properties are those of any subclass of dict; the storage of a lazy entity has undecoded ones, too.
+    # Properties can be any subclass of dict; a lazy entity's storage has undecoded ones, too.
     cdef Py_ssize_t position = 0
     cdef Py_ssize_t used = PyDict_Size(properties)
     cdef Py_ssize_t left

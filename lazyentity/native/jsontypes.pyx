@@ -31,7 +31,7 @@ cdef extern from *:
     bint is_exact_list "lazyentity_is_exact_list"(PyObject *value) noexcept
     double float_of "PyFloat_AS_DOUBLE"(PyObject *value) noexcept
 
-# Of one character: any other string is an error here.
+# A single character: any other string is an error here.
 cdef Py_UCS4 RESERVED = _jsontypes.RESERVED
 cdef int MAX_CONTAINERS = _jsontypes.MAX_CONTAINERS
 

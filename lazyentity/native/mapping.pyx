@@ -1,7 +1,7 @@
 """The native backend: the mapping compiled, with a scanner in place of protobuf's parser.
 
 Theory of operation. One pass over the bytes of an entity finds where each property's value starts, and
-checks the names against those of an entity seen before (its shape), entry header by entry header:
+checks the names against an earlier entity's names (its shape), entry header by entry header:
 :mod:`lazyentity.native.index`. Nothing else is looked at; a value is decoded from its span when it is
 read: :mod:`lazyentity.native.wiredict`, :mod:`lazyentity.native.values`.
 

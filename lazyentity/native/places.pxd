@@ -34,7 +34,7 @@ cdef extern from *:
         return found > 0;
     }
 
-    /* Make the arguments of a vectorcall those of a call; returns -1 with an error. */
+    /* Turn the arguments of a vectorcall into a tuple and a dict; returns -1 with an error. */
     static int lazyentity_packed(
         PyObject *const *items, Py_ssize_t count, PyObject *names, PyObject **args, PyObject **kwargs)
     {

@@ -90,7 +90,7 @@ cdef int find_place(Place* place) except -1:
 
 @cython.no_gc_clear  # An entity is counted out after its cycle was collected.
 cdef class EntityCounter:
-    """Counts entities of one kind and shape that one site received."""
+    """Counts entities of the same kind and shape that a site received."""
 
     def __cinit__(self, call_site, Shape shape, kind):
         self.call_site = call_site
@@ -126,7 +126,7 @@ cdef class EntityCounter:
         return 0
 
     def add_to(self, counts):
-        """Add the counts of this counter to those of the site and the kind."""
+        """Add the counts of this counter to the counts of the site and the kind."""
         cdef double held = now() * self.alive_size - self.born
         counts.entities += self.entities
         counts.size += self.size

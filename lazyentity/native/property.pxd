@@ -91,7 +91,7 @@ cdef inline bint is_property(Bytes at, unsigned char* last_tag) noexcept nogil:
 
 
 cdef inline object _read_bare(Bytes at, Bytes end, bint text, object other):
-    # A serialised value of one plain field.
+    # A serialised value with a single plain field.
     cdef Bytes span_end
     cdef uint64_t number
     cdef double real

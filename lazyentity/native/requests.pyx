@@ -41,7 +41,7 @@ cdef object parse_key = messages.Key.FromString
 
 cdef enum:
     CAPACITY = 2048  # of a key as Datastore takes it; two bytes can tell any length in it
-    HEADER = 3  # tag and length, of one or two bytes
+    HEADER = 3  # tag, and length in one or two bytes
     ID = 11  # tag and varint
 
 

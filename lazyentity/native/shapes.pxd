@@ -18,7 +18,7 @@ cdef enum:
 
 
 cdef struct Scan:
-    # The result of a scan, in memory of its own: a scan may be interrupted by another one.
+    # The result of a scan, in separate memory: a scan may be interrupted by another one.
     Entry* entries
     Py_ssize_t count
     Py_ssize_t capacity

@@ -131,7 +131,7 @@ cdef PyObject* LIKELY[ALL_SETS][WAYS]
 
 
 def _forget_likely():
-    # So that likely shapes are always kept ones, and take no memory of their own.
+    # So that likely shapes are always kept ones, and take no extra memory.
     cdef int slot
     cdef int way
     for slot in range(ALL_SETS):

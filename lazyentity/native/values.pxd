@@ -49,7 +49,7 @@ cdef inline object decode_text(Bytes at, Bytes end):
     cdef Py_ssize_t index
     cdef uint8_t seen = 0
     cdef object text
-    # CPython has one object for each string of one character, and for the empty one.
+    # CPython has one object for each single-character string, and for the empty one.
     if 1 < size <= SHORT_TEXT:
         for index in range(size):
             seen |= at[index]

@@ -118,7 +118,7 @@ cdef inline bint skip_any_field(Bytes* cursor, Bytes end) noexcept nogil:
 cdef inline bint find_field(
     Bytes at, Bytes end, unsigned char tag, Bytes* field, Bytes* field_end
 ) noexcept nogil:
-    # Finds the first length-delimited field with a tag of one byte.
+    # Finds the first length-delimited field with a one-byte tag.
     while at < end:
         if at[0] == tag:
             at += 1

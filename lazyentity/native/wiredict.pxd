@@ -101,7 +101,7 @@ cdef inline object read_value(WireDict mapping, Py_ssize_t ordinal, Value* value
 
 
 cdef inline bint copy_storage(WireDict mapping, dict copied, bint decoded_only) except -1:
-    # Copies names and values, of one moment: no Python code runs in here. Answers 0 if a name is no
+    # A consistent copy of names and values: no Python code runs in here. Answers 0 if a name is no
     # plain str: its hash is its own, and could change the storage.
     cdef Py_ssize_t position = 0
     cdef PyObject* name

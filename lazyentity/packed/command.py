@@ -60,7 +60,7 @@ def main(
     entity is read and written in a transaction. The property is excluded from indexes from then on:
     queries on parts of it find nothing any more.
 
-    The entities are those of the emulator that DATASTORE_EMULATOR_HOST names, or of the service
+    The entities come from the emulator that DATASTORE_EMULATOR_HOST names, or from the service
     with your default credentials.
     """
     report = Report()

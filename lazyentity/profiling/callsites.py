@@ -302,7 +302,7 @@ def _site(frame: FrameType, called: FrameType | None) -> CallSite:
     # The same line calls the client or lazyentity, if it has a stock client once and a wrapped one.
     code, called_code = codes = frame.f_code, None if called is None else called.f_code
     place = id(code), frame.f_lasti, id(called_code)
-    # With the code itself: the id of one that is gone can become that of another.
+    # With the code itself: its id can be reused once it is gone.
     known = _sites.get(place)
     if known is not None and known[0][0] is code and known[0][1] is called_code:
         return known[1]

@@ -27,7 +27,7 @@ _MAX_LINES = 5000
 
 OTHER_NAMES: Final = "(other names)"
 EVERY_PROPERTY: Final = "every property by name"
-"""The operation of one instruction that reads property after property, as ``dict(entity)`` does."""
+"""The operation of an instruction that reads property after property, as ``dict(entity)`` does."""
 
 _EPOCH = monotonic()
 """Moments are small numbers: they are multiplied by bytes and added up."""
@@ -47,7 +47,7 @@ def count_name(counts: dict[str, int], name: str) -> None:
 
 
 class EntityCounts:
-    """The count of one received entity; the entity keeps it, and it goes with the entity.
+    """Counters of a received entity, owned by the entity.
 
     Attributes:
         call_site: the entities of the same kind that came to the same site.

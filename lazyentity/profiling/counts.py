@@ -24,7 +24,7 @@ class Model(NamedTuple):
 
 @dataclass
 class Line:
-    """The operations of one sort at one site.
+    """The operations of the same sort at one site.
 
     Attributes:
         calls: how many there were.
@@ -88,7 +88,7 @@ class Counts:
         has_no_options: whether they are in models, or of a client that ``wrap()`` does not take.
         obstacle: the reason why a client decodes them as a whole; empty, if it does not.
         are_of_queries: whether all of them are whole entities that queries returned.
-        uses: those of :data:`USES` that one of the entities was put to.
+        uses: the :data:`USES` that one of the entities was put to.
         had: how many of the lazy entities had each property.
         read: how many times each property was decoded by itself.
         whole: how many times it was decoded together with all others.

@@ -70,7 +70,7 @@ class Advice:
 
 @dataclass(frozen=True)
 class Suggestion:
-    """Options of ``wrap()`` for the reads of one site.
+    """Options of ``wrap()`` for the reads of a site.
 
     Attributes:
         options: as arguments in Python; empty, if there is nothing to gain.

@@ -30,7 +30,7 @@ Totals = Counter[tuple[str, str | None]]
 
 
 def totals(counted: Snapshot, before: Totals) -> Totals:
-    """Return the totals of a snapshot, added to those of before."""
+    """Return the totals of a snapshot, added to earlier totals."""
     sums = before.copy()
     for (_, key_kind), counts in counted.call_sites.items():
         kind = key_kind or ""
@@ -57,7 +57,7 @@ def register(read: Callable[[], Totals]) -> bool:
             return False
     except ModuleNotFoundError:
         return False
-    # Outside of the above: an installed API that lacks a module of its own is to raise.
+    # Outside of the above: an installed API that lacks one of its modules is to raise.
     api = importlib.import_module(_API)
 
     def observe(observed: str, _options: Any) -> list[Any]:

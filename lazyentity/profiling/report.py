@@ -67,7 +67,7 @@ class Reads:
 
 @dataclass(frozen=True)
 class Whole:
-    """The operations of one sort at one site that decoded several properties at once."""
+    """The operations of the same sort at one site that decoded several properties at once."""
 
     site: CallSite
     operation: str

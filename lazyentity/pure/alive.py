@@ -12,7 +12,7 @@ from typing import Any
 from lazyentity.codec.iterators import BARE, ITERATORS
 from lazyentity.codec.undecoded import COUNTERWEIGHT, UNDECODED
 
-# Only with a global lock is a count the one of one moment.
+# A count is consistent only with a global lock.
 _COUNTS = sys.implementation.name == "cpython" and "free-threading build" not in sys.version
 _COUNTED = (UNDECODED, COUNTERWEIGHT)
 

@@ -1,8 +1,8 @@
 """The encoder of documents: a dict of values to the bytes that are sent.
 
-A client gives the functions and the types of its own. The maps of a document are copied before a
-value is encoded, as the client copies them. Lists, and all that is in them, are read while they are
-written, as in the client. So a document that changes meanwhile is written as the client does it.
+A client gives its functions and types. The maps of a document are copied before a value is encoded,
+as the client copies them. Lists, and all that is in them, are read while they are written, as in
+the client. So a document that changes meanwhile is written as the client does it.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ class DocumentWriter:
         if kind is dict and all(type(name) is str and _is_text(name) for name in list(value)):
             held = target.map_value
             held.SetInParent()
-            # Of one in a list: an error, if its size changes.
+            # Of a dict in a list: an error, if its size changes.
             for name, item in value.items():
                 self._write_value(held.fields[name], item)
             return

@@ -1,6 +1,6 @@
 """Documents: another format of Google's databases, in which a dict is a map of values.
 
-A client gives the functions that make references, points and types of its own.
+A client gives the functions that make its references, points and types.
 """
 
 from __future__ import annotations

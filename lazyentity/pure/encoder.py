@@ -91,7 +91,7 @@ def write_properties(
     encodable: EncodableEntity,
     encodable_of: Callable[[Entity], EncodableEntity],
 ) -> bool:
-    """Write properties of an entity; result and errors are those of :func:`write_entity`.
+    """Write properties of an entity; same result and errors as :func:`write_entity`.
 
     Args:
         target: as for :func:`write_entity`.

@@ -90,8 +90,8 @@ class ParseSlot(list[Any]):
     A reader pops them, and appends them again afterwards if they are to be ``kept``. If the slot is
     empty, the reader parses again. Threads must never share these messages: concurrent access
     crashes upb. CPython before 3.12 may collect garbage while upb makes the object of a message,
-    run a finalizer or a callback in it, and so other threads. Two objects of one message leave a
-    dangling pointer in upb's cache of objects.
+    run a finalizer or a callback in it, and so other threads. Two objects of the same message leave
+    a dangling pointer in upb's cache of objects.
 
     Attributes:
         kept: whether this split is among the latest.

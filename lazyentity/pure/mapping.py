@@ -85,7 +85,7 @@ class LazyMapping(WireDict):
         decoded = self._converted(undecoded, parsed, ())
         self._give_back(parsed)
         first = self._originals.setdefault
-        kept = zip(decoded, map(first, decoded, decoded.values()))  # noqa: B905  # of one dict
+        kept = zip(decoded, map(first, decoded, decoded.values()))  # noqa: B905  # of the same dict
         # An assignment or deletion meanwhile stays. In one call, which no thread interrupts.
         stored = map(_found, itertools.repeat(self), decoded)
         is_undecoded = map(operator.is_, stored, itertools.repeat(UNDECODED))

@@ -35,7 +35,7 @@ class WireDict(LazyDict):
     __slots__ = ("_state",)
 
     # In one slot, set by its descriptor: setting an attribute takes several times longer in an
-    # Entity with a __delattr__ of its own.
+    # Entity that defines __delattr__.
     _state: tuple[bytes, Shape, ParseSlot, dict[Any, Any]]
 
     @property

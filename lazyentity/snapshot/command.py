@@ -39,7 +39,7 @@ def _of_the_query(function: Callable[..., None]) -> Callable[..., None]:
 def main() -> None:
     """Keep the entities of a kind in one file, and read them without the service.
 
-    The entities are those of the emulator that DATASTORE_EMULATOR_HOST names, or of the service
+    The entities come from the emulator that DATASTORE_EMULATOR_HOST names, or from the service
     with your default credentials. They are only read.
     """
 

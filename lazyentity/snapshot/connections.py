@@ -3,7 +3,7 @@
 Two rules of https://www.sqlite.org/howtocorrupt.html (2.2 and 2.6) are kept here:
 
 - A process that closes any descriptor of a file loses its locks on it. So nothing but SQLite, which
-  knows of its own locks, opens the database.
+  knows its locks, opens the database.
 - A forked process inherits SQLite's record of the locks, but not the locks. So connections that
   nobody uses are closed before a fork. If others are in use, the child refuses the file.
 """

@@ -105,7 +105,7 @@ def is_prepared(connection: Connection, path: Path) -> bool:
     """
     is_apart = not connection.in_transaction
     if is_apart:
-        # Another process may make the schema at this moment: all marks are to be of one state.
+        # Another process may make the schema at this moment: all marks are to be of the same state.
         connection.execute("BEGIN")
     try:
         marks = read_marks(connection)

@@ -63,7 +63,7 @@ def write_state(connection: Connection, *, had_journal: bool) -> None:
 
 
 def require_own_journal(path: Path, connection: Connection) -> None:
-    """Check that the journal is of this file, and not of one that had its path before.
+    """Check that the journal is of this file, and not of a file that had its path before.
 
     SQLite itself applies any journal of the right name.
 

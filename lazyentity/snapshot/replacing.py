@@ -184,7 +184,7 @@ def _swap(path: Path) -> None:
     """Rename the new file over a file that SQLite cannot open."""
     source, target = beside(path, _SUFFIX), beside(path, "")
     with source.open("r+b") as file:
-        # In a file with another mode, readers would hinder the next refresh. The bytes are those of
+        # In a file with another mode, readers would hinder the next refresh. The bytes are from
         # https://www.sqlite.org/fileformat.html#file_format_version_numbers.
         file.seek(_MODE_AT)
         file.write(_WAL_MODE)

@@ -126,7 +126,7 @@ def one(reader: Reader, key: bytes) -> Row | None:
     try:
         row: Row | None = reader.connection.execute(statement, (key,)).fetchone()
     except REFUSED as error:
-        # The page of this row can be damaged, and those of others sound.
+        # The page of this row can be damaged while other pages are sound.
         return key, 0, error, None, None
     return row
 

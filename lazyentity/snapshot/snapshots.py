@@ -209,7 +209,7 @@ class Snapshot:
         return entity
 
     def get_many(self, keys: Iterable[Key]) -> list[LazyEntity | None]:
-        """Return the entities of keys in their order, None where there is none, of one state.
+        """Return the entities of keys in their order, None if missing, all of the same state.
 
         Raises:
             CorruptEntity: the bytes of an entity are damaged.
@@ -233,7 +233,7 @@ class Snapshot:
         return None
 
     def __iter__(self) -> Iterator[LazyEntity]:
-        """Iterate the entities of one state, in the order of their stored keys.
+        """Iterate a consistent state of the entities, in the order of their stored keys.
 
         A damaged entity raises CorruptEntity in its place; the iterator can be continued. If
         damage hides that there are others, SnapshotError is raised in the end, or CorruptEntity was
@@ -246,7 +246,7 @@ class Snapshot:
             yield from rows.every(reader)
 
     def keys(self) -> Iterator[Key]:
-        """Iterate the keys of one state, in the order of the entities.
+        """Iterate a consistent state of the keys, in the order of the entities.
 
         Raises:
             CorruptEntity: the bytes of a key are damaged.

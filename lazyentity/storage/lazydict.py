@@ -57,12 +57,12 @@ class LazyDict(dict[Any, Any]):
         raise NotImplementedError
 
     def _storage(self) -> dict[Any, Any]:
-        """Return a copy of the storage, the sentinel included, of one moment."""
+        """Return a consistent copy of the storage, the sentinel included."""
         # dict.copy() would call __getitem__, as the class has an __iter__.
         return _undisturbed(lambda: dict(dict.items(self)))
 
     def _undecoded(self) -> list[Any]:
-        """Return the names whose values are still to be decoded, of one moment."""
+        """Return a consistent list of the names whose values are still to be decoded."""
         return _undisturbed(lambda: _undecoded_names(self))
 
     def __iter__(self) -> Any:

@@ -136,7 +136,7 @@ def _replaced_conversions(client: ClientSpec) -> Iterator[Finding]:
 
 
 def _others(client: ClientSpec) -> Iterator[Finding]:
-    """Find wrappers, such as those of tracers, and replacements, such as mocks."""
+    """Find wrappers, such as a tracer's, and replacements, such as mocks."""
     conversions = {str(place) for place in (*client.reading, *client.writing)}
     for seam in client.patch.seams:
         current = seam.resolve()

@@ -115,7 +115,7 @@ def _import(application: str) -> None:
     except KeyboardInterrupt:
         raise
     except BaseException as error:
-        # Some libraries raise other exceptions than those of Python's hierarchy of errors.
+        # Some libraries raise exceptions that do not derive from Exception.
         text = " ".join(safe_str(error).split())
         raise Failure(
             f"the application {module!r} cannot be imported{_where(error)}: "
