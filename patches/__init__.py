@@ -270,7 +270,7 @@ def unpatch(*names: ClientName) -> None:
 
 
 def is_awaited(client: ClientSpec) -> bool:
-    """Return whether a client, or a part of one, will be patched when it is imported."""
+    """Return whether a client, or a part of a client, will be patched when it is imported."""
     return _import_of(client).awaited
 
 

@@ -1,6 +1,6 @@
 """Replacing attributes of other people's modules, and putting them back.
 
-A :class:`Seam` is one attribute and its replacement; a :class:`Patch` is all the seams of one
+A :class:`Seam` is one attribute and its replacement; a :class:`Patch` is all the seams of a
 client, replaced together or not at all. Originals are saved once and restored by identity. If
 somebody else wrapped a replacement in the meantime, the wrapper stays, and the replacement
 underneath calls the original.
@@ -227,7 +227,7 @@ def _require(module: Any, path: str) -> None:
 
     Raises:
         AttributeError: if it has none. An attribute of instances counts if a method of the class,
-            or of one of its bases, names it.
+            or of a base class, names it.
     """
     holder = module
     for name in path.split("."):

@@ -36,7 +36,7 @@ class ClientSpec:
         over: the names of the clients that it calls. It is patched only if they could be patched.
         conversion: the seam of the function that makes the result of a read, if there is one. A
             module that imported the function by name before goes on calling the original.
-        reading: the conversions of a read. Somebody else's replacement of one stays in charge.
+        reading: the conversions of a read. Somebody else's replacement stays in charge.
         writing: the conversions of a write, likewise.
         wrapping: the function that ``wrap()`` calls for objects of the client, as ``module.name``
             within ``lazyentity.patches``; none for a client without one.

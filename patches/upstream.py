@@ -25,8 +25,8 @@ _FUNCTION = {
 def is_upstream(found: Any, *own: Any) -> bool:
     """Say whether a function is still the client's own.
 
-    A wrapper of it is not. Wrappers, those of wrapt for one, may equal the wrapped function and
-    have all of its attributes: types, code and identity tell them apart.
+    A wrapper of it is not. Wrappers, such as wrapt's, may equal the wrapped function and have all
+    of its attributes: types, code and identity tell them apart.
 
     Args:
         found: the function, or a method or property that has it.
@@ -45,7 +45,7 @@ def is_upstream(found: Any, *own: Any) -> bool:
 
 
 def entry_of(found: Any, entries: Mapping[Any, _Entry]) -> _Entry | None:
-    """Return the entry of one of the client's own functions; None for anything else.
+    """Return the entry of a function of the client; None for anything else.
 
     A wrapper may have the hash of the function, and equal it.
     """
@@ -149,7 +149,7 @@ class UpstreamModules:
         return function_of(found) if is_upstream(found, *self._modules) else object()
 
     def upstream_functions(self, name: str, *kinds: Any) -> frozenset[Any]:
-        """Return the client's own functions of the methods of one name of some classes."""
+        """Return the client's own functions of the methods of some classes that have this name."""
         return frozenset(self.upstream_function(kind, name) for kind in kinds)
 
     def methods(self, kind: Any, *names: str) -> Methods:

@@ -1,7 +1,7 @@
 """wrapt, which is imported when something is patched and not before.
 
-An application that switches lazyentity off, or that has a module ``wrapt`` of its own, has to start
-as it does without lazyentity.
+An application that switches lazyentity off, or that has a different module
+``wrapt``, has to start as it does without lazyentity.
 """
 
 from __future__ import annotations

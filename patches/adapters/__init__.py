@@ -168,7 +168,7 @@ _OF_LAZY_CLASSES = ("lazyentity.entity", "lazyentity.storage.lazyvaluedict")
 
 
 def remove_unneeded() -> None:
-    """Remove the adapters, unless a lazy object may be alive: unless there is a class of one."""
+    """Remove the adapters, unless a module of lazy classes is loaded: its objects may be alive."""
     if not any(module in sys.modules for module in _OF_LAZY_CLASSES):
         remove()
 

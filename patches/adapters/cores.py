@@ -18,7 +18,7 @@ from lazyentity._inplace import SLOTS, forget_closed
 from lazyentity.patches.adapters import fields
 
 CLOSED: dict[int, bool] = {}
-"""By the id of one of them: whether its values need no look, as :func:`.fields.is_closed` says.
+"""By the id of a core: whether its values need no look, as :func:`.fields.is_closed` says.
 
 Empty on the pure backend, which is not told of constructions.
 """

@@ -1,4 +1,4 @@
-"""Proxies of the entities in a read response: each is the bytes of one, ready to be read."""
+"""Proxies of the entities in a read response: each is an entity's bytes, ready to be read."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ HANDLES = frozenset((EntityMessage, ParsedEntityMessage, EntityHandle, ParsedEnt
 
 
 class EntityResult(MessageProxy, ResultBytes):
-    """A proxy of one ``google.datastore.v1.EntityResult``."""
+    """A proxy of a ``google.datastore.v1.EntityResult``."""
 
     __slots__ = ("_message",)
 

@@ -1,4 +1,4 @@
-"""proto-plus messages around those of upb, made without proto-plus's own setters."""
+"""proto-plus messages around upb messages, made without proto-plus's own setters."""
 
 from __future__ import annotations
 

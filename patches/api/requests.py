@@ -1,4 +1,4 @@
-"""Requests, equal to those of the generated API but built without proto-plus on the way."""
+"""Requests, equal to the generated API's but built without proto-plus on the way."""
 
 from __future__ import annotations
 
@@ -325,7 +325,7 @@ def _is_pending(mutation: Any) -> bool:
 
 
 def append_mutation(mutations: Any, fields: Mapping[str, bytes]) -> None:
-    """Append a mutation to those of an upb ``CommitRequest``.
+    """Append a mutation to an upb ``CommitRequest``.
 
     Args:
         mutations: the repeated field.

@@ -3,7 +3,7 @@
 The subclasses here differ from the generated classes in two things: the class that ``lookup`` and
 ``run_query`` deserialise their responses with, and the way from the arguments of ``lookup`` and
 ``commit`` to a message. Retry, timeout, routing headers, authentication, logging and the connection
-are those of the generated classes.
+come from the generated classes.
 """
 
 from __future__ import annotations

@@ -279,7 +279,7 @@ class LazyEntity(LazyValueDict, Entity):  # type: ignore[misc]  # upstream is un
 
 
 def _merged(messages: list[Any]) -> Any:
-    """Return the value that the client makes of the properties of one name.
+    """Return the value that the client makes of all properties with the same name.
 
     Raises:
         Exception: any, if the client refuses them.

@@ -18,7 +18,7 @@ class LastingSeam(Seam):
     """
 
     def resolve(self) -> Any:
-        """As :meth:`Seam.resolve`; None, if the class has no such attribute of its own."""
+        """As :meth:`Seam.resolve`; None, if the class itself defines no such attribute."""
         with contextlib.suppress(AttributeError):
             return super().resolve()
         return None

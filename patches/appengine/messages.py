@@ -46,7 +46,7 @@ def property_messages(index: Any, name: str) -> list[Any]:
     """Return the properties of a name as parsed messages.
 
     Raises:
-        google.protobuf.message.DecodeError: if the bytes of one are malformed.
+        google.protobuf.message.DecodeError: if the bytes of a property are malformed.
     """
     properties = index.properties(name)
     if len(properties) == 1:

@@ -66,7 +66,7 @@ def to_dict(entity: Any, *names: str) -> dict[str, Any]:
     """Return properties as a plain dict; the entity stays as it is.
 
     Raises:
-        KeyError: if the entity has no property of one of the names.
+        KeyError: if the entity lacks one of the named properties.
         TypeError: if an undecoded property of another entity was put into it past its methods.
     """
     plain = {}

@@ -64,7 +64,7 @@ class LazyProperties(LazyValueDict):
         return _converted(self._entity[name])
 
     def changes(self) -> tuple[dict[Any, Any], tuple[str, ...]]:
-        """Return the changes made to the received properties, of one moment.
+        """Return the changes made to the received properties, consistent with each other.
 
         Returns:
             The properties whose values may differ from the received ones; the names of the received

@@ -76,7 +76,7 @@ def replace_api(original: property, is_active: _IsActive) -> property:
 
 
 def replace_get_multi(original: _Function, is_active: _IsActive) -> _Function:
-    """Replace the method that looks up keys, also that of one ``get``."""
+    """Replace the method that looks up keys, also for ``get``."""
     is_clients = is_upstream(original, client_module)
     patch = CLIENT.patch
 
@@ -124,7 +124,7 @@ def replace_entity_to_protobuf(original: _Function, is_active: _IsActive) -> _Fu
 
 
 def replace_put_multi(original: _Function, is_active: _IsActive) -> _Function:
-    """Replace the method that writes entities, also that of one ``put``."""
+    """Replace the method that writes entities, also for ``put``."""
     if not is_upstream(original, client_module):
         # Somebody else's function stays in charge, with the parameters that it has.
         return original

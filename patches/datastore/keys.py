@@ -22,7 +22,7 @@ def key_to_protobuf(key: Any, original: Callable[[Any], Any]) -> Any:
     Args:
         key: a ``google.cloud.datastore.Key``.
         original: the client's own ``Key.to_protobuf``. It makes the message of a key of any other
-            class, and raises the error of one that has no message.
+            class, and raises the error of a key without a message.
     """
     message = key_message(key) if type(key) is Key and DIRECT else None
     return original(key) if message is None else wrapped(entity_pb2.Key, message)

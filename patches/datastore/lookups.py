@@ -22,7 +22,7 @@ from lazyentity.patches.datastore.reading import read_message
 from lazyentity.patches.datastore.seams import KEY_ENCODING
 from lazyentity.patches.upstream import is_upstream
 
-# Upstream iterates the keys twice, which matters for those of an iterator.
+# Upstream iterates the keys twice, which matters if they are an iterator.
 _COLLECTIONS: Final = frozenset((list, tuple, set, frozenset))
 _CARRIED: Final = frozenset(("retry", "timeout"))
 

@@ -19,7 +19,7 @@ from lazyentity.profiling import observer
 def read_message(
     entity_message: Any, reader: EntityReader, original: Callable[[Any], Any] = stock_entity
 ) -> Any:
-    """Make an entity of the client's message of one, a stock one inside ``eager()``.
+    """Make an entity of the client's entity message, a stock one inside ``eager()``.
 
     Args:
         entity_message: a proxy of a lazy response, or an entity message (proto-plus or upb).

@@ -303,8 +303,8 @@ def wrap(
     returned inside ``eager()``, have everything decoded and refuse nothing.
 
     Args:
-        query_or_client: a ``google.cloud.datastore`` ``Query`` or ``Client``; or those of another
-            client that can be wrapped, whose page of the documentation says so.
+        query_or_client: a ``google.cloud.datastore`` ``Query`` or ``Client``; or a query or client
+            of another library, if its page of the documentation says that it can be wrapped.
         prefetch: names of properties that are decoded before an entity is handed out. Names that an
             entity lacks are skipped. A malformed property raises when the entity is asked for, as
             reading it would.

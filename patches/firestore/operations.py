@@ -52,7 +52,7 @@ def decoded(snapshot: Any) -> Sequence[str]:
 
 
 def detach(snapshot: Any, partial: bool) -> NoReturn:
-    """Refuse: a snapshot holds the bytes of its own document alone.
+    """Refuse: a snapshot holds the bytes of a single document.
 
     Raises:
         TypeError: always.

@@ -109,7 +109,7 @@ def replace_to_dict(
     """Replace ``DocumentSnapshot.to_dict()``, and give the class its descriptors.
 
     Raises:
-        AttributeError: if this version of the client has an attribute of one of their names.
+        AttributeError: if this version of the client has an attribute with such a name.
     """
     for name, make in _PARTS.items():
         known = vars(DocumentSnapshot).get(name)

@@ -1,4 +1,4 @@
-"""The origin of lazy snapshots, which those of a query share."""
+"""The origin of lazy snapshots; the snapshots of a query share it."""
 
 from __future__ import annotations
 

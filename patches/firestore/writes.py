@@ -102,7 +102,7 @@ _PLACES: dict[Any, tuple[str, ...]] = {
     _helpers.DocumentExtractorForUpdate: ("__init__", "_get_document_iterator", "_get_update_mask"),
     field_path_module: ("parse_field_path", "render_field_path"),
     field_path_module.FieldPath: ("__init__", "from_api_repr", "from_string", "to_api_repr"),
-    # A getter of one name would give no tuple.
+    # A getter of a single name would give no tuple.
     _helpers.GeoPoint: ("__init__", "to_protobuf"),
     vector.Vector: ("__init__", "to_map_value"),
     datetime_helpers.DatetimeWithNanoseconds: ("_nanosecond", "timestamp_pb"),

@@ -1,4 +1,4 @@
-"""The replacements of methods of gcloud-rest-datastore that are not those of every such client."""
+"""The replacements of methods that are specific to gcloud-rest-datastore."""
 
 from __future__ import annotations
 

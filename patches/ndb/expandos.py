@@ -35,7 +35,7 @@ _clone_properties = model.Model._clone_properties
 
 
 class LazyProperties(LazyValueDict):
-    """The properties of one ``Expando``: dynamic properties are made when asked for."""
+    """The properties of an ``Expando``: dynamic properties are made when asked for."""
 
     __slots__ = ("_dynamic", "_repeated")
 
@@ -133,8 +133,8 @@ class DynamicProperties:
             entity: a lazy entity.
 
         Returns:
-            The names of its values, each mapped to ``UNDECODED``; its properties, or None if they
-            are those of its class.
+            The names of its values, each mapped to ``UNDECODED``; its properties, or None if the
+            class defines all of them.
         """
         nulls_and_arrays = entity._wire_cases(self.names).translate(_NULL_OR_ARRAY_ONLY)
         pattern = _PATTERNS.get((self, nulls_and_arrays)) if self._is_kept else None
@@ -183,7 +183,7 @@ def makes_dynamic_properties(model_class: Any) -> bool:
     return (
         model_class.__setattr__ is _setattr
         and model_class._clone_properties is _clone_properties
-        # A descriptor would give each model options of its own.
+        # A descriptor would give each model different options.
         and not any(hasattr(option, "__get__") for option in _options(model_class))
         and _SETTING.are_upstream(_GenericProperty)
         and is_upstream(_GenericProperty.__init__, model)

@@ -205,7 +205,7 @@ def idle_callback(original: Callable[[Any], Any], batch: Any) -> None:
 
 
 def lookup_callback(original: Callable[[Any, Any], Any], batch: Any, call: Any) -> None:
-    """Give the futures of a batch the entities that were found, and those of a get_multi models.
+    """Give the futures of a batch the found entities, or models to futures of a get_multi.
 
     Args:
         original: the method ``lookup_callback`` of the batch.

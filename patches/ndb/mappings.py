@@ -137,7 +137,7 @@ class ModelMapping:
             methods read: the property, the functions that make the user's value of the base value,
             and the type of base values that are the user's already.
         constructs_plainly: whether all that the constructor does is to make ``_values``, unless
-            the class has an ``__init__`` of its own.
+            the class overrides ``__init__``.
         takes_keys_of_its_kind: whether every key of the class's kind will do.
         classes: their state.
     """

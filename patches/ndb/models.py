@@ -339,7 +339,7 @@ class _Plan(NamedTuple):
 
 
 class ModelMaker:
-    """Makes models of one response, as long as no code of the application runs in between.
+    """Makes models of a response, as long as no code of the application runs in between.
 
     The classes of the models are looked at once for each shape of the entities.
     """

@@ -183,7 +183,7 @@ def _are_passed_by(context: Any) -> bool:
 
 
 def _is_quiet(kind: Any) -> bool:
-    """Whether the class of a kind has no hooks and no policies of its own."""
+    """Whether the class of a kind overrides no hooks and no policies."""
     chosen = model.Model._kind_map.get(kind)
     return chosen is None or (
         is_upstream(chosen._pre_get_hook, _pre_get_hook)

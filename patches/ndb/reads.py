@@ -253,7 +253,7 @@ def _are_passed_by() -> bool:
 
 
 def _page(query: Any, batch: Any) -> list[Any]:
-    """Return the results of one response.
+    """Return the results of a response.
 
     Args:
         query: as of :func:`fetch`.

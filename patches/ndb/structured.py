@@ -110,7 +110,7 @@ class Dotted:
         """Return the base values of those properties that the constructor of a model has set.
 
         Args:
-            instance: the model, whose values are those of the constructor alone.
+            instance: the model, whose values are set by the constructor alone.
             values: the lazy values that it gets.
 
         Raises:

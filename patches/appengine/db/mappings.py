@@ -26,7 +26,7 @@ _derived_sets = upstream_functions("__set__", db.ComputedProperty, polymodel._Cl
 _timeless_defaults = upstream_functions("default_value", db.Property, db.ListProperty)
 
 SET_BY_DB = {"_parent": None, "_parent_key": None, "_app": None}
-"""The attributes of every saved model, besides those of its entity."""
+"""The attributes of every saved model, besides its entity's attributes."""
 _TAKEN = frozenset(
     (
         *SET_BY_DB,
@@ -49,7 +49,7 @@ _METHODS = (
     "properties",
 )
 _methods_of = operator.attrgetter("__getattr__", *_METHODS)
-# Their methods call those of Model.
+# Their methods call Model's methods.
 _CALLING_MODEL = (db.Expando, polymodel.PolyModel)
 _own_methods = tuple(
     upstream_functions(name, db.Model, db.Expando, polymodel.PolyModel) for name in _METHODS

@@ -128,5 +128,5 @@ class _InfoOfCall:
 
 
 def info_of_call(_original: None, _is_active: Callable[[], bool]) -> Any:
-    """Return the attribute ``_info`` of the class ``Future``, which has none of its own."""
+    """Return the attribute ``_info`` for the class ``Future``, which defines none itself."""
     return _InfoOfCall()

@@ -2,7 +2,7 @@
 
 ndb resumes its tasklet up to six times for a key that memcache lacks, and makes a future for each
 of the calls that the tasklet waits for. Here the future itself goes on, at once, when a call ends.
-All calls are those of the tasklet, in the same batches.
+The calls are the same as the tasklet's, in the same batches.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ def _thread_state() -> tuple[Any, ...]:
 
 
 def _enter(state: tuple[Any, ...]) -> None:
-    """Make a context, a namespace and a connection those of the thread."""
+    """Set the context, the namespace and the connection of the thread."""
     context, namespace, connection = state
     tasklets.set_context(context)
     namespace_manager.set_namespace(namespace)
@@ -132,7 +132,7 @@ class Get(tasklets.Future):  # type: ignore[misc]  # as above
     """The future of the model of a key."""
 
     _queue: Any = staticmethod(lambda *call: eventloop.queue_call(None, *call))
-    """Has a function called in an event of its own."""
+    """Has a function called in a separate event."""
 
     def _begin_later(self, generator: _Function, ctx: Any, key: Any, options: Any) -> None:
         """Begin when the event loop runs, as a tasklet does.

@@ -61,7 +61,7 @@ def _are_same(key: Any, other: Any) -> bool:
 
 
 def ne(original: Callable[..., Any], _is_active: Callable[[], bool]) -> Callable[..., Any]:
-    """Replace ``Key.__ne__``, which sorts the keys. Most pairs are equal: keys of one entity."""
+    """Replace ``Key.__ne__``, which sorts the keys. Most pairs are keys of the same entity."""
     if not is_upstream(original, key_module, cmp_compat):
         return original
 

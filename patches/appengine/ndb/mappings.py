@@ -158,7 +158,7 @@ class ModelMapping:
         template: the stored names of the properties, each mapped to ``UNDECODED``.
         names: as of :class:`MappedProperties`.
         declared: ndb's properties that the class defines, by stored name.
-        properties: the template of the properties of a model; None, if they are those of the class.
+        properties: the template of the properties of a model; None, for the class's properties.
         readings: by stored name, of the properties whose values ndb's own methods read.
         reading_of: the readings by the identity of the property.
         counted: how often an entity has each part of a repeated structured property, by the path

@@ -193,8 +193,8 @@ class Writing:
     Attributes:
         has_required: whether a property may be missing.
         preparing: the names of the properties that may change before they are written, in order.
-        plain: by name, the stored names of the properties that ndb alone writes, if the value is of
-            one of Python's own types.
+        plain: by name, the stored names of the properties that ndb alone writes, if the type of
+            the value is in ``_OWN_TYPES``.
     """
 
     __slots__ = (
