@@ -6,8 +6,8 @@ VENV ?= .venv
 # An executable of uv, which makes environments faster than pip.
 UV ?=
 # The extras of lazyentity and the groups of pyproject.toml to install, and further requirements, as
-# google-cloud-datastore==2.19. Some clients need newer requirements than the rest; those with an
-# environment of their own are left out.
+# google-cloud-datastore==2.19. Some clients need newer requirements than the rest; clients with a
+# separate environment are left out.
 EXTRAS ?= bench,$(shell $(PYTHON) tools/clients.py extras 2>/dev/null)
 GROUPS ?= test,adapters,consumers,alternatives
 REQUIRE ?=
@@ -63,13 +63,13 @@ ifneq ($(filter appengine beam,$(WHAT)),)
 CLIENT := $(WHAT)
 endif
 ifneq ($(CLIENT),)
-#:   CLIENT=beam in its place: a client's tests, in an environment of its own
+#:   CLIENT=beam in its place: a client's tests, in a separate environment
 VENV := .venv-$(CLIENT)
 EXTRAS := bench,$(CLIENT)
 GROUPS := test
 TESTS = tests/patches/$(subst -,_,$(CLIENT)) tests/patches/clients
 else ifeq ($(WHAT),pytest)
-#:   pytest      those of `make test`, without ruff and mypy
+#:   pytest      the tests of `make test`, without ruff and mypy
 TESTS = -n $(WORKERS) --dist worksteal
 else ifeq ($(WHAT),upstream)
 #:   upstream    the unit tests of the clients themselves, under the patch

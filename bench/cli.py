@@ -205,8 +205,8 @@ def main(
     The idea of this microbenchmark, full against lazy over a range of attribute counts, is from the
     2016 Google App Engine post on lazily decoded Datastore entities.
 
-    With --kind the same comparison runs on your own entities: those of the emulator that
-    DATASTORE_EMULATOR_HOST names, or of the service with your default credentials. It says which
+    With --kind the same comparison runs on your own entities, from the emulator that
+    DATASTORE_EMULATOR_HOST names, or from the service with your default credentials. It says which
     share of a query is decoding, and what your service would save.
 
     Ctrl-C ends it; what was measured until then is shown and recorded.

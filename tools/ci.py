@@ -48,7 +48,7 @@ CURRENT = "{}.{}".format(*sys.version_info)
 OLDEST, NEWEST = PYTHONS[0], PYTHONS[-1]
 PURE_PYTHON = "3.12"
 NEWEST_APART = "3.13"
-"""The newest Python for clients with an environment of their own: 3.15 lacks a wheel of one."""
+"""The newest Python for clients with a separate environment: 3.15 lacks a wheel for one."""
 NEWER_PYTHON = CHECKOUT.parent / "shared" / "tools" / "newer-python"
 """Runs a command in a root folder with newer Pythons, which it installs there; only root can."""
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache").resolve() / "lazyentity"
@@ -250,7 +250,7 @@ def first_steps(pythons: Mapping[str, Interpreter]) -> list[Step]:
 
 def steps_beside() -> list[Step]:
     """Return the other tests that need no Python but the current one."""
-    # Those of the other clients that are installed by default.
+    # The tests of the other clients that are installed by default.
     others = [
         str(path)
         for path in sorted(Path("tests/patches").glob("*/test_own_tests.py"))

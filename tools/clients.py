@@ -50,8 +50,8 @@ class SupportedClient(NamedTuple):
         name: the name that ``patch()`` takes, also the name of the client's extra.
         distribution: the distribution to install.
         versions: the supported ones, as in a requirement.
-        own_environment: whether its requirements exclude those of the other clients, so that its
-            tests need an environment of their own.
+        own_environment: whether its requirements exclude other clients' requirements, so that its
+            tests need a separate environment.
         extra: the extra of the distribution that installs the patched parts; mostly none.
         between: a version between the first and the last supported one, for CI; none without one.
     """
@@ -125,7 +125,7 @@ def extras() -> dict[str, list[str]]:
 
 
 def apart() -> list[str]:
-    """Return the extras of the clients with an environment of their own."""
+    """Return the extras of the clients with a separate environment."""
     return [client.name for client in clients() if client.own_environment]
 
 
@@ -133,7 +133,7 @@ def lowest(extra: str = "") -> list[str]:
     """Return a requirement on exactly the lowest supported version for each requirement.
 
     Args:
-        extra: of a client; without one, the requirements are those of lazyentity itself.
+        extra: of a client; without one, the requirements of lazyentity itself.
     """
     own = [client.requirement for client in clients() if client.name == REQUIRED]
     wanted = extras()[extra] if extra else [*own, *constant("setup.py", "REQUIREMENTS")]

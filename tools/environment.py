@@ -4,8 +4,9 @@ Called by the Makefile. A change of the interpreter, the requirements or the che
 the environment anew. A change of the native sources only builds the native backend again. If
 nothing changed, there is nothing to do.
 
-Every environment of one Python installs the same wheel, so that the native backend is compiled once
-for each Python. The wheel is editable: it refers to the checkout, where the native backend is put.
+All environments with the same Python install the same wheel, so that the native backend is compiled
+once for each Python. The wheel is editable: it refers to the checkout, where the native backend is
+put.
 """
 
 from __future__ import annotations

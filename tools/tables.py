@@ -84,7 +84,7 @@ def wanted() -> dict[Path, str]:
     """
     every = list(sections())
     measured = {name: page_results.load(RESULTS / f"{name}.json") for _, _, name, _ in every}
-    # A chart of calls has no results of its own.
+    # A chart of calls has no separate results.
     charts = [path for path in RESULTS.glob("*.svg") if path.stem in measured]
     files = {path: chart.svg(measured[path.stem]) for path in charts}
     files[RESULTS / "native-calls.svg"] = chart.calls_svg(measured["native"])

@@ -45,7 +45,7 @@ class Sides:
 
 @dataclass(frozen=True, kw_only=True)
 class _Compared(Sides):
-    """Entities on both sides. ``wire_bytes`` is the size of one."""
+    """Entities on both sides. ``wire_bytes`` is the size of an entity."""
 
     properties: int
     entities: int
@@ -82,7 +82,7 @@ class DocumentFloor(Sides):
 
 @dataclass(frozen=True)
 class Memory(_Compared):
-    """Bytes held per entity, each side in processes of its own. ``ratio`` is lazy over stock."""
+    """Bytes held per entity, each side in separate processes. ``ratio`` is lazy over stock."""
 
     read: str
     upb_message: Summary
@@ -167,8 +167,8 @@ class Scaling:
 class NewNames(Sides):
     """Bytes in, everything read, no name ever seen before: microseconds per entity.
 
-    ``of`` is the class read: entities, or ndb's Models or Expandos. The megabytes are those of a
-    process after a stream of them, ``memory_ratio`` is lazy over stock.
+    ``of`` is the class read: entities, or ndb's Models or Expandos. The megabytes are
+    held by a process after a stream of them, ``memory_ratio`` is lazy over stock.
     """
 
     of: str
@@ -229,9 +229,9 @@ class Packed(Sides):
     """A document of ``values`` small values, embedded and packed: milliseconds.
 
     ``use`` is ``"write"`` (document in, message out) or ``"read"`` (the reverse) for the conversion
-    alone, ``"put"`` or ``"get"`` end to end. The bytes are those of the stored entity. ``stock``
-    and ``lazy`` embed the document, ``packed`` packs it with a stock client. ``ratio`` is stock
-    over packed, ``over_lazy`` lazy over packed.
+    alone, ``"put"`` or ``"get"`` end to end. The bytes are the size of the stored entity.
+    ``stock`` and ``lazy`` embed the document, ``packed`` packs it with a stock client. ``ratio`` is
+    stock over packed, ``over_lazy`` lazy over packed.
     """
 
     use: str

@@ -22,19 +22,19 @@ import msgspec
 
 
 def call(function: Callable[..., Any], *arguments: Any, **environment: str) -> bytes:
-    """Call a function of a module in a process of its own; returns its result as JSON.
+    """Call a function of a module in a separate process; returns its result as JSON.
 
     Args:
         function: of a module.
         arguments: its arguments, which JSON can hold.
-        environment: variables of the process beside those of this one.
+        environment: variables of the process, added to the current environment.
 
     Raises:
         subprocess.CalledProcessError: the process failed; its own error is on stderr.
     """
     given = msgspec.json.encode(arguments).decode()
     command = [sys.executable, "-m", __name__, function.__module__, function.__name__, given]
-    # A session of its own: Ctrl-C in the terminal would make the child print a traceback. This
+    # A separate session: Ctrl-C in the terminal would make the child print a traceback. This
     # process kills it.
     child = subprocess.run(
         command,
@@ -49,7 +49,7 @@ def call(function: Callable[..., Any], *arguments: Any, **environment: str) -> b
 def measure(
     function: Callable[..., float], firsts: Iterable[Any], rounds: int, *arguments: Any
 ) -> dict[Any, list[float]]:
-    """Call a function of a module in processes of its own, in rounds of all its first arguments.
+    """Call a function of a module in separate processes, in rounds of all its first arguments.
 
     Args:
         function: gives a number, of its process.

@@ -1,7 +1,7 @@
 """The two sides of every comparison: the code of a stock client, and that of a patched one.
 
 For reads both sides run with nothing patched: each names its own response class and its own
-conversion, and the steps between are those of ``Client.get_multi``. Writes have no such seam: both
+conversion, with the steps of ``Client.get_multi`` between them. Writes have no such seam: both
 sides use the client's own code, and the lazy side runs inside of `patched`.
 """
 

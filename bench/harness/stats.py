@@ -73,7 +73,7 @@ def compared(
     """The samples of each side, times ``factor``, and ratios of two sides each.
 
     Args:
-        samples: by side; those of two sides that are compared were taken in pairs.
+        samples: by side; samples of two sides that are compared were taken in pairs.
         factor: of all samples, for another unit.
         ratios: by their names, the sides of the numerator and of the denominator.
     """

@@ -67,8 +67,8 @@ class Budget:
 class Timed:
     """One task, its seconds per call (one figure a round) and the result of its last timed call.
 
-    Every sample is taken inside a ``context`` of its own, which is entered and left while no clock
-    runs. ``before`` more calls come first in it, and are not timed.
+    Every sample is taken inside a new ``context``, which is entered and left while no clock runs.
+    ``before`` more calls come first in it, and are not timed.
     """
 
     task: Task

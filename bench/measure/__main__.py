@@ -1,7 +1,7 @@
 """The command of the benchmarks that only the documentation shows.
 
 ``python -m lazyentity.bench.measure NAME`` measures one of them, and shows its tables and goals.
-The loopback servers are processes of their own, whose CPU time does not count.
+The loopback servers are separate processes, whose CPU time does not count.
 """
 
 from __future__ import annotations

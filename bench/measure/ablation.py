@@ -44,7 +44,7 @@ class Subject:
     loaded: Callable[[str, int], AbstractContextManager[Comparison]]
 
     def without(self) -> dict[str, tuple[Seam, ...]]:
-        """The seams to remove, by the name of a row: each alone, then all of one module."""
+        """The seams to remove, by the name of a row: each alone, then all of each module."""
         alone: dict[str, tuple[Seam, ...]] = {}
         modules: dict[str, tuple[Seam, ...]] = {}
         for seam in self.seams:
@@ -131,7 +131,7 @@ def patched_without(patches: Sequence[Patch], removed: Sequence[Seam]) -> Iterat
 
 
 def measure(subject: Subject, call: str, properties: int, budget: Budget) -> SeamGains:
-    """Time one call with all seams, with none, and without those of each row in turn.
+    """Time one call with all seams, with none, and without the seams of each row in turn.
 
     Args:
         subject: the client.

@@ -130,7 +130,7 @@ def measure(client: _Client, keys: Sequence[datastore.Key], latency: float) -> l
 
 
 def _throughput(get: Callable[[datastore.Key], Any], keys: Sequence[datastore.Key]) -> float:
-    """Gets a second of many threads, each with keys of its own."""
+    """Gets a second of many threads, each with different keys."""
     barrier = threading.Barrier(THREADS + 1)
 
     def work(number: int) -> None:
@@ -208,7 +208,7 @@ def _of_latency(latency: float, run: Run) -> Iterator[Keys | Gets]:
 
 BENCHMARK = Benchmark(
     lambda run: (line for latency in LATENCIES for line in _of_latency(latency, run)),
-    # Of a lone get; the others have budgets of their own.
+    # Of a lone get; the others have separate budgets.
     Budget(seconds=3, min_rounds=9, max_rounds=99, sample_seconds=0.05),
     goals,
 )

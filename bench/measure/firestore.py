@@ -307,7 +307,7 @@ def bytes_per_snapshot(side: str, mix: str, fields: int, count: int = HELD) -> f
 
 
 def measure_memory(mix: str, fields: int, rounds: int) -> DocumentMemory:
-    """Bytes held by a snapshot, by side, each measured from outside in a process of its own."""
+    """Bytes held by a snapshot, by side, each measured from outside in a separate process."""
     held = processes.measure(bytes_per_snapshot, CONTEXTS, rounds, mix, fields)
     raw = documents.query_response(documents.collection(mix, fields), 0)
     return DocumentMemory(

@@ -65,8 +65,8 @@ class Forms:
     """The comparison of the forms.
 
     ``wire`` is the bytes of all entities as a server sends them. ``save`` and ``unchanged`` are the
-    seconds of the first refresh, and of one that changes nothing, of entities that are in memory.
-    ``first`` and ``everything`` are those of pickles over those of the snapshot.
+    seconds of the first refresh, and of a refresh that changes nothing, with entities in memory.
+    ``first`` and ``everything`` are ratios, pickles over the snapshot.
     """
 
     entities: int
@@ -157,7 +157,7 @@ class DocumentMemory(Sides):
 class Documents:
     """The measurements of documents: of a query, of a look-up, and written one by one.
 
-    ``written`` is 0 in results of reads, and ``memory`` is empty in those of writes.
+    ``written`` is 0 in results of reads, and ``memory`` is empty in results of writes.
     """
 
     queried: int
@@ -231,7 +231,7 @@ class SeamGains:
 
 @dataclass(frozen=True)
 class PageResults(Results):
-    """A run of any benchmark: the sections of the users' and those of the documentation."""
+    """A run of any benchmark: the sections for users and for the documentation."""
 
     keys: list[Keys] = field(default_factory=list)
     gets: list[Gets] = field(default_factory=list)

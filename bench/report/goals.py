@@ -17,7 +17,7 @@ Measured = Callable[[Results], "Summary | None"]
 
 
 def figure_of(section: str, statistic: str = "ratio", **line: object) -> Measured:
-    """A look-up of one figure in results.
+    """A look-up of a figure in results.
 
     Args:
         section: the attribute of `Results`: a list of lines, one line, or one summary.
@@ -40,7 +40,7 @@ def figure_of(section: str, statistic: str = "ratio", **line: object) -> Measure
 
 @dataclass(frozen=True)
 class Goal:
-    """A bound on the median of one figure, for one backend."""
+    """A bound on the median of a figure, for one backend."""
 
     backend: str
     figure: str

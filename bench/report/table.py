@@ -46,7 +46,7 @@ class Figure:
 
 
 def medians(unit: str, *names: str, digits: int = 1, divisor: float = 1) -> tuple[Figure, ...]:
-    """Columns of attributes in one unit, by default those of the stock and of the lazy side."""
+    """Columns of attributes in one unit, by default the stock and the lazy side."""
     return tuple(
         Figure(name.replace("_", " "), name, unit, digits, divisor)
         for name in names or ("stock", "lazy")

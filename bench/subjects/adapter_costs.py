@@ -225,7 +225,7 @@ def _task(library: str, use: str) -> Task:
 
 
 def installed_uses() -> list[tuple[str, str]]:
-    """Return those of :data:`USES` whose library is installed."""
+    """Return the :data:`USES` whose library is installed."""
     return [
         use
         for use in USES
@@ -294,7 +294,7 @@ def _samples_of_services(_library: str, _use: str, alive: int, budget: Budget) -
 
 @contextlib.contextmanager
 def _service(side: str, alive: int) -> Iterator[Callable[[], float]]:
-    """Run a service; yields a function that makes requests, and returns the CPU seconds of one."""
+    """Run a service; yields a function that makes requests, and returns the CPU seconds of each."""
     with processes.serving(__name__, side, str(alive)) as port:
         connection = http.client.HTTPConnection("127.0.0.1", port)
 

@@ -1,6 +1,6 @@
 """Reads of App Engine's bundled client: canned responses in, entities or models out, then reads.
 
-The models are of google.appengine.ext.db and of google.appengine.ext.ndb. The entities are those of
+The models are of google.appengine.ext.db and of google.appengine.ext.ndb. The entities come from
 `lazyentity.bench.cases.synthetic`, in App Engine's own encoding.
 """
 

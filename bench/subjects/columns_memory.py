@@ -24,7 +24,7 @@ def names() -> tuple[str, ...]:
 
 
 def entities(count: int) -> Iterator[lazyentity.LazyEntity]:
-    """Make lazy entities, each of bytes of its own, as they come out of a query."""
+    """Make lazy entities that share no bytes, as they come out of a query."""
     mix = synthetic.MIXES["mixed"]
     distinct = [
         synthetic.entity_pb(mix, PROPERTIES, number).SerializeToString()

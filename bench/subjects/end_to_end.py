@@ -243,9 +243,9 @@ def loaded_asyncio(entities: int, properties: int, tasks: int = 1) -> Iterator[C
 def loaded_write(entities: int, properties: int, reads: bool = True) -> Iterator[Comparison]:
     """Connect two clients that change one property of each entity, and put them; without a floor.
 
-    ``reads`` is whether they read the entities first; else they write those of the caller.
+    ``reads`` is whether they read the entities first; else they write entities made by the caller.
 
-    Each side has entities of its own, in its own namespace, and returns the changes that it made,
+    Each side has separate entities, in a separate namespace, and returns the changes that it made,
     with which the stored entities are compared.
     """
     (name,) = synthetic.names_read(_MIX, properties, "1")

@@ -27,11 +27,11 @@ class Call:
     """A read of ndb.
 
     Attributes:
-        read: reads the models of a class, or those of some keys.
+        read: reads the models of a class, or of some keys.
         make_class: makes the class for a number of properties.
-        make_entity: makes an entity of that number, and of its own number.
+        make_entity: makes an entity, given the number of properties and its ordinal.
         is_cached: whether the models come from ndb's global cache.
-        sizes: how many entities are read, and of how many properties each; empty for those of all.
+        sizes: how many entities are read, and of how many properties each; empty: the usual sizes.
     """
 
     read: Callable[[Any, list[Any]], Any]

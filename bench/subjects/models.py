@@ -84,7 +84,7 @@ CONTEXTS = sides.contexts(ndb_patch.CLIENT.patch)
 
 @dataclass(frozen=True)
 class ModelCase:
-    """One line of the benchmark: the entities of ``source`` as models of one kind of class."""
+    """One line of the benchmark: the entities of ``source`` as models of a kind of class."""
 
     kind_of_class: str
     source: decoding.Case

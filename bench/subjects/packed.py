@@ -99,7 +99,7 @@ def _tasks(value: Any, use: str) -> Iterator[tuple[dict[str, Task], Callable[[st
 
 
 def measure(use: str, size: str, budget: Budget) -> Packed:
-    """Time one of `USES` with a document of one of `SIZES`."""
+    """Time one of `USES` with a document from `SIZES`."""
     records = SIZES[size]
     value = decoding.make_document(records)
     with _tasks(value, use) as (tasks, document_of):
