@@ -1,6 +1,6 @@
 """Counts the entities of a kind by the value of a property, with Apache Beam.
 
-On this machine, with a server and entities of its own (``pip install 'lazyentity[beam,bench]'``):
+On this machine, with a server and entities for the demo (``pip install 'lazyentity[beam,bench]'``):
 
     python docs/examples/beam_count.py --demo
 
