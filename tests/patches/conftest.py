@@ -73,7 +73,7 @@ def _stock_before_and_after() -> Iterator[None]:
     """Every test starts from stock clients, names no server in the environment, leaves no patch."""
     assert lazyentity.patched() == ()
     assert standing() == ORIGINALS
-    # With a context of its own: the test's monkeypatch has to be undone before this checks again.
+    # With a separate context: the test's monkeypatch has to be undone before this checks again.
     with pytest.MonkeyPatch.context() as environment:
         environment.delenv(GCD_HOST, raising=False)
         yield

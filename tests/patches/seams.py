@@ -55,4 +55,4 @@ def standing() -> dict[tuple[str, str], int]:
 
 ORIGINALS = standing()
 _KEPT = [[*vars(namespace).values()] for namespace in _NAMESPACES]
-"""The originals live on: no other object has the id of one."""
+"""The originals live on: no other object has the id of an original."""

@@ -23,7 +23,7 @@ def nothing_is_replaced():
 
 def say(**state):
     state["stock"] = nothing_is_replaced()
-    # Other clients, which may be installed, have tests of their own.
+    # Other clients, which may be installed, have separate tests.
     state["patched"] = [name for name in lazyentity.patched() if name == "datastore"]
     print(json.dumps(state))
 """

@@ -75,7 +75,7 @@ def _started(
     forked: bool = False,
     **environment: str,
 ) -> dict[str, Any]:
-    """Run a program that imports modules of its own of these names, then the client."""
+    """Run a program that imports modules of these names from its folder, then the client."""
     for name in names:
         if not (folder / name).exists():
             (folder / f"{name}.py").write_text(_FOREIGN)

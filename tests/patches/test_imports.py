@@ -109,7 +109,7 @@ def ask_interpreter(body: str, **environment: str) -> Any:
 
 @pytest.mark.parametrize("module", ["lazyentity", "lazyentity.auto"])
 def test_no_client_is_imported(module: str) -> None:
-    """Importing lazyentity imports neither a client nor the requirements of one."""
+    """Importing lazyentity imports neither clients nor their requirements."""
     state = ask_interpreter(f"import {module}\nsay(clients=clients())")
     assert state["clients"] == []
 

@@ -88,7 +88,7 @@ READS: dict[str, Scenario] = {
 
 
 def run(ports: Ports, scenario: Scenario) -> Any:
-    """Return the result of a scenario with a client of its own."""
+    """Return the result of a scenario with a new client."""
 
     async def connected() -> Any:
         async with async_api(ports["grpc"]) as api:

@@ -260,7 +260,7 @@ class TestMadeOfBytes:
         assert request == real
 
     def test_changes_are_sent(self, path: str, make: Callable[[], tuple[Any, Any]]) -> None:
-        """As those of an interceptor."""
+        """As when an interceptor makes them."""
         request, real = make()
         for each in (request, real):
             del operator.attrgetter(path)(each)[0]

@@ -114,7 +114,7 @@ _any_meaning = st.tuples(st.sampled_from([0, *Property.Meaning.values()]), value
 def _properties(
     draw: st.DrawFn, contents: st.SearchStrategy[tuple[int, Any]]
 ) -> list[tuple[bool, Any]]:
-    """All properties of one name, each with whether it is raw."""
+    """All properties with the same name, each with whether it is raw."""
     name = draw(st.sampled_from(["a", "b", "c.d", "c.e", "f" * 40, "été", "z"]))
     multiple = draw(st.booleans())
     made = []
@@ -150,8 +150,8 @@ def entity_protos(
 
     Args:
         draw: of hypothesis.
-        contents: meanings with values; by default those of their type.
-        names_once: whether no two properties have the same name, but for those of a list.
+        contents: meanings with values; by default the meanings of their type.
+        names_once: whether no two properties have the same name, but for the items of a list.
     """
     made = entity_proto(key=draw(references))
     groups = draw(
@@ -192,7 +192,7 @@ def lazy(message: Any, index_type: Any) -> Any:
 
 
 def alone(message: Any, name: str) -> Any:
-    """Return the entity with the properties of one name."""
+    """Return the entity with only the properties of that name."""
     return EntityProto(
         key=message.key,
         property=[each for each in message.property if each.name == name],

@@ -181,7 +181,7 @@ class Twins(RuleBasedStateMachine):
         for properties in ("property", "raw_property"):
             sides = (getattr(message, properties) for message in (written, wanted))
             names = [dict.fromkeys(each.name for each in side) for side in sides]
-            # Values of one name that are stored in both ways are sent so only if they were read.
+            # Values of a name that are stored in both ways are sent so only if they were read.
             assert names[0].keys() ^ names[1].keys() <= undecoded
             both = names[0].keys() & names[1].keys()
             assert [n for n in names[0] if n in both] == [n for n in names[1] if n in both]

@@ -21,7 +21,7 @@ def stock_element(raw: bytes) -> Any:
 
 
 def form(value: Any) -> Any:
-    """Return an element, or a value of one, in that form; a lazy element gives that of a stock one.
+    """Return an element, or a value in it, in that form; a lazy element gives the stock form.
 
     Meanings are left out, which Beam drops.
     """

@@ -215,7 +215,7 @@ def test_embedded_elements_are_lazy() -> None:
 
 
 def test_shallow_copies_share_their_attributes() -> None:
-    """As those of stock elements."""
+    """As copies of stock elements do."""
     element = of_bytes(RICH)
     duplicate = copy.copy(element)
     duplicate.properties["number"] = 5

@@ -203,7 +203,7 @@ def _pipeline(read: Any) -> Any:
 
 
 def _metrics(read: Any) -> list[Any]:
-    """Run the pipeline; return all of its metrics, and those of the process."""
+    """Run the pipeline; return all metrics of the pipeline and of the process."""
     helper.get_client.cache_clear()
     MetricsEnvironment.process_wide_container().reset()
     result = _pipeline(read).run()
@@ -243,7 +243,7 @@ def _displayed(read: Any) -> list[Any]:
     for part in _pipeline(read).to_runner_api().components.transforms.values():
         data = [_LabelledPayload.FromString(each.payload) for each in part.display_data]
         for each in data:
-            # The lazy transform has a name of its own.
+            # The lazy transform has another name.
             if each.namespace == f"{read.__module__}.ReadFromDatastore":
                 each.namespace = "read"
         displayed.append((part.unique_name, part.spec.urn, list(map(str, data))))

@@ -29,7 +29,7 @@ def documents_port() -> Iterator[int]:
 
 @pytest.fixture(params=NAMES)
 def subject(request: pytest.FixtureRequest) -> Subject:
-    """Each client, and each part of one."""
+    """Each client, and each part of a client."""
     return SUBJECTS[request.param]
 
 

@@ -41,7 +41,7 @@ def main(name: str, port: int, steps: list[str]) -> list[Any]:
     """Return the results of the steps, and of ``patched()`` in the end.
 
     ``read`` and ``early`` have one, and ``changes``: the attributes of the client's package that
-    are not those of ``note`` any more. Attributes that are new do not count.
+    have changed since ``note``. Attributes that are new do not count.
 
     Args:
         name: of the subject.

@@ -24,7 +24,7 @@ OVER_HTTP = "datastore.http"
 
 @dataclass(frozen=True, kw_only=True)
 class Subject:
-    """A client, or a part of one.
+    """A client, or a part of a client.
 
     Attributes:
         name: that of its description: the client's, for a part with the part's behind a dot, as

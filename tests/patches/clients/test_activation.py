@@ -1,4 +1,4 @@
-"""Every client, and every part of one, is patched and unpatched alike."""
+"""Every client, and every part of a client, is patched and unpatched alike."""
 
 from __future__ import annotations
 

@@ -107,7 +107,7 @@ def test_asyncio_tasks_choose_for_themselves(is_lazy: Read) -> None:
         everyone_is_inside, turns = asyncio.Barrier(3), asyncio.Lock()
 
         async def read() -> bool:
-            # In a thread: clients of asyncio run a loop of their own there.
+            # In a thread: clients of asyncio run another loop there.
             async with turns:
                 return await asyncio.to_thread(is_lazy)
 

@@ -259,7 +259,7 @@ SENT_BY_CLIENT: dict[str, Read] = {
 
 
 def theirs(*_: Any, **__: Any) -> Any:
-    """Stand where an application puts a function of its own."""
+    """Stand where an application puts a function."""
     raise ZeroDivisionError
 
 

@@ -72,7 +72,7 @@ def _gives_rows(iterator: Any) -> bool:
 
 @pytest.mark.parametrize("way", WAYS)
 def test_values_of_stock_entities(client: datastore.Client, stock: Any, way: str) -> None:
-    """The values, and the counts of the iterator afterwards, are those of its entities."""
+    """The same values, and counts of the iterator afterwards, as with its entities."""
     reading = WAYS[way](client)
     iterator, listed = _fetch(reading), _fetch(reading)
     assert snapshot(lazyentity.columns(iterator, NAMES)) == snapshot(stock)
@@ -256,7 +256,7 @@ def test_code_of_others_sees_entities(
 
 
 def test_an_iterator_with_a_method_of_its_own(client: datastore.Client) -> None:
-    """The same, of one iterator alone."""
+    """The same, of a single iterator."""
     iterator = _fetch(lazyentity.wrap(client))
     original = iterator._items_iter
     iterator._items_iter = lambda: (item for item in original() if item["number"] != 2)

@@ -32,7 +32,7 @@ Scenario = Callable[[Any], Awaitable[Any]]
 
 @asynccontextmanager
 async def _client(ports: Ports, namespace: str | None) -> AsyncIterator[Any]:
-    # It makes an API object of its own with default credentials, for the real service.
+    # It makes an API object with default credentials, for the real service.
     credentials = AnonymousCredentials()
     with mock.patch("google.auth.default", return_value=(credentials, PROJECT)):
         client = datastore_async.AsyncClient(

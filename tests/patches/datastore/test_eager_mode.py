@@ -263,7 +263,7 @@ class TestWrap:
 
     @pytest.mark.usefixtures("mode")
     def test_messages_that_did_not_come_with_a_response(self, client: Client) -> None:
-        """Those of an application's own API object become stock entities, too."""
+        """Messages of an application's own API object become stock entities, too."""
         message = messages.Entity.FromString(RICH)
         iterator = lazyentity.wrap(client.query(kind=KIND), eager=True).fetch()
         assert type(iterator.item_to_value(iterator, message)) is datastore.Entity

@@ -87,7 +87,7 @@ def test_a_replaced_conversion_gets_entities(
 def test_the_patch_ends_before_the_page(
     client: datastore.Client, stock: list[datastore.Entity]
 ) -> None:
-    """The client converts the rest of the page, to entities of its own class."""
+    """The client converts the rest of the page, to stock entities."""
     lazyentity.patch()
     page = next(_iterator(client).pages)
     first = next(page)

@@ -179,7 +179,7 @@ class _Batch(batch_module.Batch):
 
 
 def _by_subclass(client: Client, entities: Any) -> Any:
-    """A client whose batches are of a class of its own."""
+    """A client whose batches are of a subclass."""
     made = []
 
     def batch() -> Any:

@@ -245,7 +245,7 @@ def test_as_stock(
 def test_a_replaced_helper_is_called(
     running: Served, activate: Activate, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The options of a read are those of a function that an application put in."""
+    """The options of a read come from a function that an application put in."""
     original: Any = helpers.get_read_options
 
     def eventual(_: Any, *args: Any, **kwargs: Any) -> Any:

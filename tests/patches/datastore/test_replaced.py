@@ -1,6 +1,6 @@
 """Conversions that another library put in place of the client's own are called.
 
-As published frameworks do it that have classes of their own for entities and keys: the conversions
+As published frameworks do it that have custom classes for entities and keys: the conversions
 take apart the message of an entity, and only convert single values with a helper of the client.
 """
 
@@ -36,7 +36,7 @@ _STOCK = {
 
 @pytest.fixture(autouse=True)
 def _no_warning_was_given(monkeypatch: pytest.MonkeyPatch) -> None:
-    # Each is given once, and another framework may be at the address of one before.
+    # Each is given once, and another framework may have an earlier framework's address.
     monkeypatch.setattr("lazyentity.patches._told", set())
 
 
@@ -266,7 +266,7 @@ def test_a_replacement_without_a_text(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("sort", hostile.TEXTLESS)
 def test_arguments_without_a_text(client: Client, sort: str) -> None:
-    """Their errors are those of any other wrong argument."""
+    """They raise the same errors as any other wrong argument."""
     value = hostile.VALUES[sort]()
     with pytest.raises(ValueError, match=r"unknown client .*; known are"):
         lazyentity.patch(value)

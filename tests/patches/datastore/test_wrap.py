@@ -169,7 +169,7 @@ class TestQuery:
         assert read(client) == {"classes": STOCK, "contents": stock_contents}
 
     def test_interleaved_iterators_keep_to_themselves(self, query: Query) -> None:
-        """Lazy and stock iterators of one query can be advanced in turn."""
+        """Lazy and stock iterators of the same query can be advanced in turn."""
         pairs = list(zip(lazyentity.wrap(query).fetch(), query.fetch(), strict=True))
         assert len(pairs) == COUNT
         for lazy, stock in pairs:
@@ -225,7 +225,7 @@ class TestQuery:
     def test_the_attributes_of_an_iterator_stay_the_same_dict(
         self, query: Query, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """Code that has them from the constructor sees, and changes, those of the iterator."""
+        """Code that has them from the constructor sees, and changes, the iterator's attributes."""
         kept: list[Any] = []
         init: Any = query_module.Iterator.__init__
 

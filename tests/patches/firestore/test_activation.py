@@ -57,7 +57,7 @@ def test_pickles_and_texts(client: Any) -> None:
 
 
 def test_threads_read_one_snapshot(client: Any, frequent_switches: None) -> None:
-    """Each gets dicts of its own, and all of them the same ``_data``."""
+    """Each gets separate dicts, and all of them the same ``_data``."""
     lazyentity.patch("firestore", strict=True)
     for _ in range(20):
         snapshot = client.document("things/07").get()

@@ -14,7 +14,7 @@ pytestmark = pytest.mark.any_backend
 
 
 def test_memory_is_measured() -> None:
-    """A round of both sides, each in a process of its own."""
+    """A round of both sides, each in a separate process."""
     measured = firestore.measure_memory("mixed", 6, 1)
     assert (measured.mix, measured.fields) == ("mixed", 6)
     # The bytes are kept, at least.

@@ -1,4 +1,4 @@
-"""Reads beside those of documents: pipelines, partitions of queries, bundles and listeners."""
+"""Reads of other things than documents: pipelines, partitions of queries, bundles and listeners."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def _told(result: Any) -> Any:
 def test_pipelines(
     kind: type[Any], make_side: Make, pipelines_port: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Their results keep nanoseconds, which those of a copy have lost."""
+    """Their results keep nanoseconds, which copied results have lost."""
     monkeypatch.setenv(EMULATOR_HOST, f"127.0.0.1:{pipelines_port}")
     side = make_side(kind, database="(default)")
 

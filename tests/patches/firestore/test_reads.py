@@ -36,7 +36,7 @@ def _reading(side: Any, way: str) -> Iterator[None]:
 
 
 def _renamed(told: Any) -> Any:
-    """Return an outcome with names in place of types: a wrapped client has one of its own."""
+    """Return an outcome with names in place of types: a wrapped client has another type."""
     if isinstance(told, dict):
         return {name: _renamed(each) for name, each in told.items()}
     if isinstance(told, (list, tuple)):

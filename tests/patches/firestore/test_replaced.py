@@ -170,7 +170,7 @@ def test_a_subclass_of_the_client(make_side: Make) -> None:
 
 
 def test_the_own_class_of_references(client: Any) -> None:
-    """A reference is made by the client's own methods, those of a subclass of a collection too."""
+    """A reference is made by the client's own methods, also in a subclass of a collection."""
 
     class Reference(firestore.DocumentReference):
         pass

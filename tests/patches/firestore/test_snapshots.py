@@ -268,7 +268,7 @@ def test_errors_name_document_and_field(fields: Any, path: str) -> None:
 
 
 def test_order_of_fields() -> None:
-    """As received, with the native backend; a protobuf map has an order of its own."""
+    """As received, with the native backend; a protobuf map has another order."""
     names = [f"name {number * 7 % 40}" for number in range(40)]
     entries = [
         message(2, delimited(1, name), delimited(2, encode([integer(2, 1)]))) for name in names

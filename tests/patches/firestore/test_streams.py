@@ -77,7 +77,7 @@ def test_streams_that_are_given_up(client: Any, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(grpc_channel, "_handle_event", handled)
     assert count(client) == 20
     assert not method._abandoned
-    # Those of the second and the third were taken before.
+    # Events of earlier streams were taken before.
     assert any(each is state for each in taken)
     assert not state.due
 

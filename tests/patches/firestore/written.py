@@ -205,7 +205,7 @@ _numbers = st.integers(0, 9)
 
 
 class Change(NamedTuple):
-    """A change of one of the containers of a document."""
+    """A change of a container of a document."""
 
     container: int
     kind: int

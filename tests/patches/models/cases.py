@@ -90,7 +90,7 @@ class Cases:
     stored: ClassVar[st.SearchStrategy[Stored]]
     changed: ClassVar[st.SearchStrategy[Stored]]
     further_names: ClassVar[tuple[str, ...]] = ("key", "dynamic", "unknown")
-    """Attributes that are read beside those of the properties."""
+    """Attributes that are read beside the properties."""
     copies_may_fail: ClassVar[bool] = True
 
     @FEWER

@@ -30,7 +30,7 @@ ANY = st.one_of(st.none(), st.integers(0, 3), st.text(max_size=2), st.lists(st.i
 class Twins(RuleBasedStateMachine):
     """A model of each side with the same operations, and the copies made of them.
 
-    A subclass is of one library.
+    Each subclass is for a single library.
     """
 
     kind: ClassVar[type[ModelPair]]
@@ -91,7 +91,7 @@ class Twins(RuleBasedStateMachine):
 
 
 class ModelTwins(Twins):
-    """Those of a library named ndb.
+    """Twins of a library named ndb.
 
     Args:
         entered: what all of the operations run in.

@@ -22,7 +22,7 @@ Context = Callable[[], AbstractContextManager[Any]]
 
 
 class Orders(NamedTuple):
-    """Models of one kind, of which the last one is ndb's model of the kind."""
+    """Models of the same kind, of which the last one is ndb's model of the kind."""
 
     WithBytes: Any
     WithJson: Any

@@ -84,7 +84,7 @@ def undecoded(entity: Any) -> set[Any]:
 
 
 class ModelPair(abc.ABC):
-    """A model of each side, to which the same is done; a subclass is of one client."""
+    """A model of each side, to which the same is done; each subclass is for a single client."""
 
     def __init__(self, stock: Any, lazy: Any) -> None:
         self.stock = stock

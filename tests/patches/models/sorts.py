@@ -62,7 +62,7 @@ def simple(ndb: Any, own: Own, first_name: Any) -> dict[str, Sort]:
 
     Args:
         ndb: the library.
-        own: values of its own types.
+        own: values of the library's types.
         first_name: the form in ``_values`` of the stored name ``p0``.
     """
     return {

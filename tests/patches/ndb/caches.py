@@ -147,7 +147,7 @@ def read_through(
         client.context(global_cache=cache),
     ):
         found = ndb.get_multi([ndb.Key(*pair) for pair in pairs])
-        # Each process has an order of names of its own.
+        # The order of names differs between processes.
         texts = [text_of([one, sorted(one.to_dict().items())]) for one in found]
     client.stub.close()
     return {

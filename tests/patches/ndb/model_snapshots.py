@@ -27,7 +27,7 @@ _ENTITY_ATTRIBUTES = ("key", "exclude_from_indexes", "_meanings")
 
 @dataclass(frozen=True)
 class Described:
-    """The text and the snapshot of a value, or its error; a description of one is itself."""
+    """The text and the snapshot of a value, or its error. snapshot() returns it unchanged."""
 
     text: str
     form: Any = field(default=None, repr=False)
@@ -41,7 +41,7 @@ def describe(value: Any) -> Described:
 def attempt(call: Callable[[], Any]) -> Described:
     """Return the description of the result of ``call``, or of the class of its error.
 
-    Not of its text: those of servers have numbers of transactions and the like in them.
+    Not of its text: texts of servers have numbers of transactions and the like in them.
     """
     try:
         return describe(call())

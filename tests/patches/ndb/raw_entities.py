@@ -109,7 +109,7 @@ def value_message(value: Any, meaning: int | None = None, *, each: bool = False)
 
 
 def entity_of(kind: str, properties: dict[str, Any]) -> bytes:
-    """Serialise an entity of a kind; values are those of entities, or messages."""
+    """Serialise an entity of a kind; values are as in entities, or messages."""
     message = EntityMessage()
     message.key.partition_id.project_id = "p"
     message.key.path.add(kind=kind, id=5)

@@ -135,7 +135,7 @@ class Sides:
         """Check that ``scenario`` gives the same with stock ndb and lazily.
 
         Args:
-            scenario: called inside a context of its own. All that it returns is compared.
+            scenario: called inside a new context. All that it returns is compared.
             lazy: whether the models that it returns are lazy; None if it makes some by itself.
             writes: whether the stored models have to be restored for another run.
             works: whether a complete server lets the scenario succeed.
@@ -183,6 +183,6 @@ def asked(query: Any, *ways: Callable[[Any], Any]) -> list[Any]:
 
 
 def read_counted(sides: Sides, cache: Any, read: Any, **options: Any) -> tuple[Any, list[str]]:
-    """Read in a context of its own; return the description of the result, and the calls made."""
+    """Read in a new context; return the description of the result, and the calls made."""
     with counted_calls() as calls, sides.context(global_cache=cache, **options):
         return describe(read()), calls

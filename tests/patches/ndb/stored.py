@@ -130,7 +130,7 @@ class Hooked(ndb.Model):
 
 
 class Constructed(ndb.Model):
-    """Has a constructor of its own."""
+    """Overrides the constructor."""
 
     number = ndb.IntegerProperty()
     made = ndb.StringProperty()

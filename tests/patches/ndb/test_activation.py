@@ -180,7 +180,7 @@ class Setting(ndb.Expando):
 
 
 def test_the_doctor_names_models_that_ndb_makes(tmp_path: Path) -> None:
-    """They are those of the application; without one, there are none."""
+    """They are the application's models; without an application, there are none."""
     (tmp_path / "slow_models.py").write_text(_APPLICATION)
     program = f"""
 import contextlib, io, json, sys

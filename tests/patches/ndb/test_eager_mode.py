@@ -122,7 +122,7 @@ def _dynamic(one: Any) -> Any:
 def test_dynamic_properties(
     loopback_sides: Sides, is_patched: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Those of an Expando have what stock ndb's have, and are those of one model alone.
+    """Properties of an Expando have what stock ndb's have, and no two models share one.
 
     Where somebody replaced their constructor, that makes each of them.
     """
@@ -216,7 +216,7 @@ VALUES: dict[str, Any] = {
     ],
 )
 def test_models_of_entities(kind: Any, values: dict[str, Any]) -> None:
-    """A model has dynamic values, and those of its constructor that its entity lacks."""
+    """A model has dynamic values, and the constructor's values that its entity lacks."""
     raw = entity_of(kind._get_kind(), values)
 
     def read_and_written(made: Any) -> Any:

@@ -118,7 +118,7 @@ def order_of_projected_names() -> Any:
     return [one._projection for one in Item.query().fetch(projection=["number", "ratio", "parity"])]
 
 
-# ndb filters for equality in several parts of one list item; no server can.
+# ndb filters for equality in several parts of the same list item; no server can.
 
 
 @ON_EACH_SERVER()

@@ -65,7 +65,7 @@ def keys_of_every_class() -> Any:
 
 @SCENARIOS(lazy=None, cache_policy=False)
 def keys_of_every_class_without_a_cache() -> Any:
-    """The models of one call are made of one response."""
+    """All models of a call are made of the same response."""
     keys = _keys()
     return [ndb.get_multi([key]) for key in keys], ndb.get_multi(keys), _cached()
 
@@ -136,7 +136,7 @@ def a_key_with_a_get_of_its_own() -> Any:
 
 
 class Choosy(ndb.Model):
-    """Has policies of its own."""
+    """Defines a cache policy."""
 
     number = ndb.IntegerProperty()
     asked: ClassVar[list[Any]] = []

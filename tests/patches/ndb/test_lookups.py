@@ -152,7 +152,7 @@ def _check(sides: Sides, stock_result: Callable[[], Any], lazy_result: Callable[
 
 @pytest.mark.parametrize("raw", RESPONSES.values(), ids=RESPONSES)
 def test_responses(loopback_sides: Sides, raw: bytes) -> None:
-    """A lazy response ends the futures as the client's own ends those of stock ndb."""
+    """A lazy response ends the futures as the client's own ends stock ndb's futures."""
     _check(
         loopback_sides,
         lambda: datastore_pb2.LookupResponse.deserialize(raw),
@@ -248,7 +248,7 @@ ODD_KEYS = {
 @pytest.mark.parametrize("key", ODD_KEYS.values(), ids=ODD_KEYS)
 @pytest.mark.parametrize("read", READS)
 def test_the_ancestors_of_the_key_of_a_model(loopback_sides: Sides, key: Key, read: str) -> None:
-    """They are those of a key that the client makes of the entity."""
+    """They equal the ancestors of a key that the client makes of the entity."""
 
     def ancestors(kind: Any) -> Iterator[Any]:
         above = _key_of_model(kind, key, Key(*key.flat_path, project="p"), read)

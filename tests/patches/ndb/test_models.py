@@ -138,7 +138,7 @@ def test_reading_one_property_makes_no_other() -> None:
 
 
 def test_two_models_of_the_same_answer(raw: bytes) -> None:
-    """A change of one, of its sub-models and lists included, does not change the other."""
+    """Changing one, its sub-models and lists included, does not change the other."""
     answer = received(raw)
     with patched():
         first, second = (model._entity_from_protobuf(answer) for _ in range(2))
@@ -204,7 +204,7 @@ def test_a_projection(raw: bytes) -> None:
 
 
 def stock_value(raw: bytes, name: str, *parts: str) -> Any:
-    """Make a model of one property alone and return the property's value.
+    """Make a model of a single property and return the property's value.
 
     Args:
         raw: the entity.
@@ -231,7 +231,7 @@ def test_one_property_fails_alone(stored: Stored, data: st.DataObject) -> None:
     assume(isinstance(expected, Raised))
     made = without_class(outcome(lazy_model, raw))
     if isinstance(made, Raised):
-        # The error of one of the properties, or of the key.
+        # The error of a property, or of the key.
         causes = [seen(partial(stock_value, raw, name)) for name in names]
         assert made in [expected, seen(lambda: stock_model(alone(raw))), *causes]
         return

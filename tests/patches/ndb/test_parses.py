@@ -46,7 +46,7 @@ class Parsed(ndb.Model):
 def calls() -> Iterator[Counter[tuple[str, str]]]:
     """Count the calls of upb in this thread, by message and by ``parse`` or ``serialise``.
 
-    Only the API's own messages count: those of the shadow schema leave entities and keys as bytes.
+    Only the API's own messages count: the shadow schema leaves entities and keys as bytes.
     """
     counted: Counter[tuple[str, str]] = Counter()
 

@@ -146,7 +146,7 @@ class ConversionCases(ClientCases):
             assert entity.properties == {"a": "1"}
 
     def test_an_entity_does_not_keep_its_response(self) -> None:
-        """Each has a copy of its own bytes."""
+        """Each has a copy of its bytes."""
         results = [{"entity": {"properties": {"a": {"stringValue": "1"}}}}] * 2
         body = _body({"found": results, "transaction": "dHg="})
         references = sys.getrefcount(body)

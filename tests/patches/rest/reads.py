@@ -177,7 +177,7 @@ class ReadCases(ClientCases):
         assert not isinstance(self.alike(lambda: self._read(ports, write)), Raised)
 
     def test_classes_of_an_application(self, ports: Ports) -> None:
-        """Those that the client's documentation says how to put in place of its own."""
+        """Classes that replace the client's in the way that its documentation says."""
         package: Any = self.client.package
 
         my_key = subclass(package.Key)

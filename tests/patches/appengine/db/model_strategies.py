@@ -31,7 +31,7 @@ class Person(db.Model):
 
 
 class Trimmed(db.StringProperty):
-    """A property with conversions of its own."""
+    """A property that overrides the conversions."""
 
     def validate(self, value: Any) -> Any:
         """Remove spaces."""

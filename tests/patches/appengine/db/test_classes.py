@@ -147,7 +147,7 @@ def test_values_that_the_entity_was_given_before() -> None:
 
 @pytest.mark.parametrize("is_there", [False, True])
 def test_defaults_that_depend_on_the_time(is_there: bool) -> None:
-    """They are those of the time when the model is made."""
+    """They are computed when the model is made."""
 
     class Counted(db.StringProperty):
         def default_value(self) -> Any:

@@ -78,7 +78,7 @@ def test_the_error_of_making_the_model_is_that_of_reading(case: str) -> None:
 
 
 def _without_trace(result: Any) -> Any:
-    # The text of one of the API's errors has a traceback in it.
+    # The text of an error of the API has a traceback in it.
     return (*result[:2], result[2].splitlines()[0])
 
 

@@ -1,4 +1,4 @@
-"""Scenarios over the services in memory: everything that can be seen of one, stock and lazily."""
+"""Scenarios over the services in memory: everything that can be seen, stock and lazily."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def store() -> None:
 def _told(service: str, call: str, request: Any) -> Any:
     """Describe a call; the order of keys is that of a set."""
     if (service, call) != ("memcache", "Set"):
-        # Each transaction, and each query, has a number of its own.
+        # Each transaction, and each query, has a new number.
         numbers = ("handle:", "cursor:")
         lines = [
             line for line in str(request).splitlines() if line.strip().split()[0] not in numbers
@@ -123,7 +123,7 @@ def _told(service: str, call: str, request: Any) -> Any:
 
 @contextmanager
 def recorded() -> Iterator[list[Any]]:
-    """Give a list that gets the calls of services, those of memcache with all that it gets."""
+    """Give a list that gets the calls of services, with all that memcache gets."""
     calls: list[Any] = []
     hooks = apiproxy_stub_map.apiproxy.GetPreCallHooks()
     hooks.Append("record", lambda *args: calls.append(_told(*args[:3])))

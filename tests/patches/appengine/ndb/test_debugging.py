@@ -265,7 +265,7 @@ def _outcomes(module: Any) -> dict[str, str]:
 
 
 def test_the_tests_that_ndb_ships(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Those of its keys. They want absl's ``TestCase``, but of it what unittest's has, too."""
+    """The tests of its keys. They want absl's ``TestCase``, but unittest's is enough."""
     testing: Any = ModuleType("absl.testing")
     testing.absltest = unittest
     monkeypatch.setitem(sys.modules, "absl", ModuleType("absl"))

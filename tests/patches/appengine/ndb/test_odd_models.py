@@ -183,7 +183,7 @@ READS: dict[str, Callable[[Any], Any]] = {
 
 @pytest.mark.parametrize("read", READS)
 def test_models_inside_of_models(read: str) -> None:
-    """An inner model has a key of its own, or none."""
+    """An inner model may have a key."""
     raw = _outer()
     stock, lazy = stock_model(raw), lazy_model(raw)
     expected = outcome(READS[read], stock)

@@ -1,4 +1,4 @@
-"""Reads and writes through ndb: the calls, the results and the futures are those of stock ndb."""
+"""Reads and writes through ndb: the same calls, results and futures as stock ndb."""
 
 from __future__ import annotations
 

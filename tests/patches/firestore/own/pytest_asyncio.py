@@ -18,7 +18,7 @@ def fixture(function: Callable[..., Any] | None = None, **options: Any) -> Any:
 
     Args:
         function: to make it of; None for a decorator.
-        options: those of a fixture.
+        options: of the fixture.
     """
     if function is None:
         return functools.partial(fixture, **options)
