@@ -124,7 +124,7 @@ COUNTING = tuple(
 def test_the_core_knows_no_patches() -> None:
     """Only the package itself, which offers patch(), does.
 
-    So does a module that offers something of one client: ``lazyentity.`` and the client's name.
+    So does a module that offers something of a client: ``lazyentity.`` and the client's name.
     ``python -m lazyentity`` opens the command line. The first lazy class asks for the adapters.
     """
     core = {
@@ -274,7 +274,7 @@ def test_the_api_knows_no_client() -> None:
 def test_nothing_else_names_a_client(client: str) -> None:
     """Only its package, its public module and the list do; setup.py and the tools do not.
 
-    A package of another client may have the word for something of its own. Packed documents have a
+    A package of another client may use the word for something else. Packed documents have a
     property for each of two clients.
     """
     # The package, or the name that patch() takes.
@@ -286,9 +286,9 @@ def test_nothing_else_names_a_client(client: str) -> None:
 
 @functools.cache  # for every client the same
 def _texts_outside() -> dict[str, str]:
-    """Return the lower rooms' sources, and those of setup.py and the tools, but no client's.
+    """Return the sources of the lower rooms, setup.py and the tools, but no client's.
 
-    Nor those of packed documents.
+    Packed documents are left out, too.
     """
     packages = [ROOT / "patches" / package for package in PACKAGES]
     packages.append(ROOT / "lazyentity" / "packed")

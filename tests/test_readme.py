@@ -1,4 +1,4 @@
-"""The README is right: its examples run, and its figures are those of the results file.
+"""The README is right: its examples run, and its figures come from the results file.
 
 Its headline, like the tables and charts of the documentation, is checked by tests/docs.
 """

@@ -1,4 +1,4 @@
-"""Values of a caller get into texts by the functions of one module, which cannot fail."""
+"""Values of a caller get into texts by the functions of a single module, which cannot fail."""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ def _same(first: dict[Any, Any], second: dict[Any, Any]) -> bool:
 def _stays(original: Any, seam: Any) -> bool:
     """Say whether a callable stays the same object when it is adapted.
 
-    Those of C code do, and functions of Python's whose replacement needs no attribute.
+    Callables of C code do, and functions of Python's whose replacement needs no attribute.
     """
     if isinstance(seam, Reading):
         return True
@@ -75,7 +75,7 @@ def _stays(original: Any, seam: Any) -> bool:
     if type(original) is types.MethodDescriptorType:
         # Inherited from one of Python's own types.
         return original.__objclass__ is not type
-    # Of Cython and nanobind, by their names: each library has types of its own.
+    # Of Cython and nanobind, by their names: each library defines these types.
     return (
         type(original) in (types.BuiltinFunctionType, types.WrapperDescriptorType)
         or type(original).__name__ in WITH_VECTORCALL

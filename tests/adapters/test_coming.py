@@ -65,7 +65,7 @@ def _same(uses: Uses, kept: list[Any]) -> Iterator[tuple[str, bool]]:
 def main(*kept: Any) -> None:
     """Print the names of the uses, and of those whose result is not that of a stock entity.
 
-    This process has no undecoded property before a call but those of entities that are ``kept``.
+    Before a call, only entities that are ``kept`` have undecoded properties in this process.
     With one of these, only the uses of iterators are compared.
     """
     warnings.simplefilter("ignore")

@@ -103,7 +103,7 @@ def _dumped(model: Any, options: dict[str, Any]) -> Any:
 @pytest.mark.any_backend
 @pytest.mark.parametrize("name", VALUES)
 def test_everything_else_is_pydantics(name: str) -> None:
-    """With each option of a dump, the results, errors and warnings are those of an older model."""
+    """Each option of a dump gives the same results, errors and warnings as an older model."""
     kind, make = VALUES[name]
     adapters.remove()
     older = _model(kind, make)

@@ -66,7 +66,7 @@ class InSlots:
         self.held = held
 
 
-Pair = namedtuple("Pair", "first second")  # a class of its own
+Pair = namedtuple("Pair", "first second")  # a subclass of tuple
 
 
 def _stock(held: Any) -> Any:

@@ -216,7 +216,7 @@ def differences(ways: dict[str, Door]) -> Iterator[str]:
 
 
 def _stock(raw: bytes, other: Any) -> Any:
-    """Return the stock entity, or Beam's properties of one, in the order that ``other`` has."""
+    """Return the stock entity, or its properties in Beam, in the order that ``other`` has."""
     stock: Any = values.stock_entity(EntityMessage.FromString(raw))
     if not isinstance(other, Entity):
         types: Any = importlib.import_module("apache_beam.io.gcp.datastore.v1new.types")

@@ -105,7 +105,7 @@ def test_of_each_callable(name: str, states: States) -> None:
         for each in ("type", "type of the function", "ismethoddescriptor", "isroutine"):
             del stock[each], adapted[each]
     elif seam.path == "ModelMetaclass.__instancecheck__" and own is not types.FunctionType:
-        # That of Python's own type, which must not change: the metaclass gets a method of its own.
+        # A method of Python's own type, which must not change: the metaclass gets a new method.
         assert adapted["holder"] == stock["holder"]
         return
     elif not SLOTS and own in (types.BuiltinFunctionType, types.MethodDescriptorType):
@@ -195,7 +195,7 @@ def test_parsers_of_xml() -> None:
 
 
 def test_subclasses_of_builders() -> None:
-    """Those made before, while adapted, and after; each with a method of its own or without."""
+    """Subclasses made before, while adapted, and after; each with or without an override."""
 
     def make() -> list[type]:
         class Plain(ElementTree.TreeBuilder):

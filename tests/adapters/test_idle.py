@@ -122,7 +122,7 @@ with installed():
 
 @native
 def test_calls_while_no_entity_is_alive() -> None:
-    """In a process of its own: others may hold undecoded entities.
+    """In a separate process: others may hold undecoded entities.
 
     Objects with attributes become models; a field of a scalar type leads to no entity, whatever its
     value is.

@@ -237,7 +237,7 @@ def test_names_of_arguments_that_call() -> None:
 
 
 def test_nothing_is_looked_into_without_an_entity() -> None:
-    """In a process of its own: others may hold undecoded entities."""
+    """In a separate process: others may hold undecoded entities."""
     pytest.importorskip("polars")
     assert answer("-c", _WITHOUT, warnings="ignore") == [0, True]
 

@@ -30,7 +30,7 @@ _KEPT: dict[str, Any] = {}
 
 
 def _of_attributes(holder: Any) -> Any:
-    # The items of what it has are those of the storage.
+    # The items of its value are read from the storage.
     schema = {"__config__": {"from_attributes": True}, "value": (dict[str, Any], ...)}
     return _create_model("Made", **schema).model_validate(holder).value["inner"]["deep"]
 

@@ -28,7 +28,7 @@ def _model(kind: Any, /, config: Any = None, **options: Any) -> Any:
     return pydantic.create_model("Made", __config__=config, value=(kind, default))
 
 
-# Each use gets an entity that nothing was read of, so each is of one function only.
+# Each use gets an entity that nothing was read of, so each tests a single function.
 
 VALIDATORS: dict[str, Callable[[Any], Any]] = {
     "before": lambda e: pydantic.BeforeValidator(lambda _: e),

@@ -1,4 +1,4 @@
-"""Columns of one backend, of entities and of rows."""
+"""Columns of a single backend, of entities and of rows."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Documents, read by both backends: a format in which a dict is a map of values.
 
-The messages here have the fields of those of the client, which need not be installed.
+The messages here have the same fields as the client's; the client need not be installed.
 """
 
 from __future__ import annotations

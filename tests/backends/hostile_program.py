@@ -29,7 +29,7 @@ _LEFT_OUT = {"__class__", "__init_subclass__", "__subclasshook__", "__dir__", "_
 
 
 def _instances(kind: Any) -> Iterator[Any]:
-    """Half-made instances, those of subclasses, and complete ones."""
+    """Half-made instances, instances of subclasses, and complete ones."""
     bodies: tuple[dict[str, Any], ...] = (
         *({}, {"__slots__": ()}, {"__new__": lambda cls, *_: kind.__new__(cls)}),
     )

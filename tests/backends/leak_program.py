@@ -6,7 +6,7 @@ each path in a round of COUNT entities; counts that did not grow are left out:
 ``blocks``
     allocated blocks of Python's allocator, which every small object and array is one of.
 ``memory``
-    bytes of memory that are no file's, where larger ones show. Those of files come and go as other
+    bytes of memory that are no file's, where larger ones show. Pages of files come and go as other
     processes need memory.
 ``references to NAME``
     to an object that all entities share.

@@ -32,14 +32,14 @@ class Split:
 
 @functools.cache
 def _result_type(module: Any) -> Any:
-    # Types of one's own, as the patch has.
+    # Subclasses, as in the patch.
     entity_type = type("Entity", (module.EntityBytes,), {"__slots__": ()})
     namespace = {"__slots__": (), "entity_type": entity_type}
     return type("Result", (module.ResultBytes,), namespace)
 
 
 def _reader(module: Any) -> Any:
-    # A backend makes entities of its own class alone, whichever the default is.
+    # Each backend makes only its entity class, whichever the default is.
     return module.EntityReader(NATIVE if module is native_results else PURE, materialize)
 
 

@@ -69,7 +69,7 @@ def _decoded(raw: bytes) -> dict[str, int]:
 
 
 def _names(number: int) -> list[str]:
-    """More names than are remembered; those of one length differ in their last characters."""
+    """More names than are remembered; names of equal length differ in their last characters."""
     return [f"{number}{'x' * (index % 70)}{index}" for index in range(3000)]
 
 

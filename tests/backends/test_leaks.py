@@ -48,7 +48,7 @@ def test_memory_that_is_kept_is_a_leak() -> None:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems do not tell the pages apart")
 def test_pages_of_files_are_no_leak(tmp_path: Path) -> None:
-    """They come back one by one after other processes needed memory, as those of libraries do."""
+    """They come back one by one after other processes needed memory, as pages of libraries do."""
     path = tmp_path / "library"
     path.write_bytes(b"x" * (4 << 20))
     mapped: list[mmap.mmap] = []
@@ -80,7 +80,7 @@ def test_names_that_never_repeat_are_forgotten() -> None:
 
 
 def test_hostile_calls() -> None:
-    """Every attribute of the classes, called with all arguments, in a process of its own."""
+    """Every attribute of the classes, called with all arguments, in a separate process."""
     finished = subprocesses.run_for(240, "-m", hostile_program.__name__)
     assert subprocesses.last_line(finished) > 100_000
 

@@ -100,10 +100,10 @@ def test_every_class_is_held_against_its_protocol() -> None:
 
 @pytest.mark.parametrize("name", CLASSES)
 def test_members(name: str) -> None:
-    """Both backends have the same public names, those of dict included, and all that is declared.
+    """Both backends have the same public names, names of dict included, and all that is declared.
 
     Every member of the native class is declared. Other underscored names of the pure class are its
-    own: Cython hides those of the native one.
+    own: Cython hides the native names.
     """
     public = []
     for backend in BACKENDS:

@@ -83,7 +83,7 @@ def _quick_cases() -> list[decoding.Case]:
 def make_results(ratio: float = 10.0, backend: str = "pure", growth: float = 1.0) -> Results:
     """Results of the shape that the quick plan gives, every ratio of them the one asked for.
 
-    ``growth`` is the factor between the costs per unit of one size and the next.
+    ``growth`` is the factor between the costs per unit of a size and of the next.
     """
     entity = {"read": "4", "entities": 20, "wire_bytes": 2300}
     held = {"stock": 15000, "lazy": 15000 / ratio, "upb_message": 21000, "ratio": 1 / ratio}

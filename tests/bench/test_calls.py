@@ -34,7 +34,7 @@ SMALL = (
 
 @pytest.fixture(autouse=True)
 def _frozen(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Keep collections short: the objects of all tests here are more than those of a program."""
+    """Keep collections short: all tests here hold more objects than a program does."""
     monkeypatch.setattr(gc, "unfreeze", lambda: None)
 
 

@@ -89,7 +89,7 @@ def test_highest_quartile_is_inside() -> None:
 def test_texts() -> None:
     """Each row says for how many properties it is, and how many times as long stock takes.
 
-    The query of the headline has a scale of its own, if it was measured.
+    The query of the headline has a separate scale, if it was measured.
     """
     made = make_results(ratio=8)
     texts = [text.text or "" for text in drawn(made).iter(f"{SVG}text")]

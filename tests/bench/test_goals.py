@@ -140,7 +140,7 @@ def test_superlinear_growth_is_missed() -> None:
 
 
 def test_a_call_that_reads_something_else_does_not_meet_a_goal() -> None:
-    """The goals of calls are of one property read, though more was measured of the same call."""
+    """The goals of calls are for one property read, though more was measured of the same call."""
     made = make_results(ratio=100, backend="native")
     others = [dataclasses.replace(line, read="0") for line in made.end_to_end if not line.changed]
     outcomes = goals.evaluate(dataclasses.replace(made, end_to_end=others))

@@ -76,7 +76,7 @@ def test_every_ratio_of_the_pages_is_a_comparison() -> None:
     ],
 )
 def test_losses_beside_the_core(name: str, case: str, most: float) -> None:
-    """Rooms and clients with pages of their own have losses as well, and each says against what."""
+    """Rooms and clients with separate pages have losses as well, and each says against what."""
     listed = losses.gains(page_results.load(generated.RESULTS / f"{name}.json"))
     (found,) = (each for each in listed if each.case == case)
     assert found.gain.median < most

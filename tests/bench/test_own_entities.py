@@ -23,7 +23,7 @@ HOST = "DATASTORE_EMULATOR_HOST"
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[LoopbackServer]:
-    """A server that holds entities of one kind, of several shapes."""
+    """A server that holds entities of the same kind, in several shapes."""
     with LoopbackServer() as running, loopback.client(running.grpc_port) as client:
         made = []
         for number in range(30):

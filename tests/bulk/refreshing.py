@@ -98,7 +98,7 @@ def refresh_elsewhere(
 
 
 def beside(path: Path) -> list[str]:
-    """Return the names of files beside a snapshot, without those of SQLite."""
+    """Return the names of files beside a snapshot, without SQLite's files."""
     others = sorted(other.name for other in path.parent.iterdir() if other != path)
     return [name for name in others if name not in (f"{path.name}-wal", f"{path.name}-shm")]
 

@@ -30,7 +30,7 @@ _KIND = "Item"
 def test_gets_go_together(
     any_client: Client, service: RecordingService, gathered: Gathered
 ) -> None:
-    """Found and missing keys, and keys that several ask for, which get entities of their own."""
+    """Found and missing keys, and keys that several ask for, who get separate entities."""
     keys = stored(any_client, _KIND, 4)
     coalesced: Any = coalesce(any_client)
     asked = [*keys[1:], any_client.key(_KIND, 99), keys[1], keys[1]]

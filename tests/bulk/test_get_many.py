@@ -37,7 +37,7 @@ def _numbers(entities: object) -> list[int | None]:
 
 @pytest.mark.usefixtures("requests_of_three")
 def test_each_kind_of_client(any_client: Client) -> None:
-    """The entities are those of client.get(), in the order of the keys, for every client."""
+    """The same entities as from client.get(), in the order of the keys, for every client."""
     keys = [any_client.key("Parent", "p", _KIND, number) for number in range(1, 8)]
     any_client.put_multi([fill(datastore.Entity(key), key.id) for key in keys[:5]])
     asked = [keys[at] for at in (6, 3, 0, 3, 5, 1, 4, 2, 6, 0)]
@@ -205,7 +205,7 @@ def test_answers_that_leave_keys_out(client: Client, service: RecordingService) 
 
 
 def test_keys_in_another_encoding(client: Client, service: RecordingService) -> None:
-    """A server may encode the keys of its answers differently from those of the request."""
+    """A server may encode the keys of its answers differently from the request."""
     keys = stored(client, _KIND, 2)
 
     def add_unknown_fields(message: Any) -> None:
@@ -307,7 +307,7 @@ def test_a_single_key_entity_or_text(client: Client, service: RecordingService) 
 def test_proxies_are_converted_together(
     client: Client, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Those of one response, also if a wrapped client has options."""
+    """All proxies of a response, also if a wrapped client has options."""
     keys = stored(client, _KIND, 3)
     left = []
 

@@ -41,7 +41,7 @@ def _numbers(client: Client) -> dict[int, int]:
 
 @pytest.mark.usefixtures("requests_of_three")
 def test_each_kind_of_client(any_client: Client, service: RecordingService) -> None:
-    """The requests are those of put_multi(), for stock and lazy entities, changed or not."""
+    """The same requests as from put_multi(), for stock and lazy entities, changed or not."""
     entities = [fill(Entity(any_client.key(_KIND, number)), number) for number in range(1, 6)]
     any_client.put_multi(entities)
     lazy = list(lazyentity.wrap(any_client.query(kind=_KIND)).fetch())

@@ -54,7 +54,7 @@ def _texts(entities: object) -> list[str]:
 
 
 def test_each_kind_of_client(any_client: Client, path: Path) -> None:
-    """The entities are those of the client, lazy whatever it is, and in no need of it."""
+    """The entities equal the client's, are lazy whatever it is, and do not need it."""
     stored = [fill(Entity(any_client.key("Parent", "p", _KIND, at)), at) for at in range(1, 6)]
     any_client.put_multi(stored)
     with Snapshot(path) as saved:
@@ -324,7 +324,7 @@ def test_a_file_that_is_replaced(tmp_path: Path) -> None:
 
 
 def test_few_samples_have_no_dictionary(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One is trained by the first refresh that has enough; contents keep that of their own."""
+    """One is trained by the first refresh that has enough; contents keep their dictionary."""
     saved = Snapshot(path)
     saved.refresh(_entities(3))
     assert payloads.train([]) is None
@@ -361,7 +361,7 @@ def _failing() -> Iterator[Entity]:
 def test_an_error_of_the_iterator_is_the_callers(
     path: Path, use: Callable[[Snapshot, object], object]
 ) -> None:
-    """Also if the iterator reads a database of its own."""
+    """Also if the iterator reads another database."""
     given = _failing() if use is Snapshot.refresh else (entity.key for entity in _failing())
     saved = Snapshot(path)
     saved.refresh(_entities(3))

@@ -90,7 +90,7 @@ def test_single_flipped_bits(path: Path) -> None:
 
 
 def _flip_a_bit(path: Path) -> None:
-    """Damage the bytes of one content where they are on the disk."""
+    """Damage the bytes of a content where they are on the disk."""
     with closing(sqlite3.connect(path)) as connection:
         ((data,),) = connection.execute("SELECT data FROM contents WHERE number = 7")
     stored = bytearray(path.read_bytes())
@@ -158,7 +158,7 @@ def test_damage_is_repaired_by_writing_anew(path: Path) -> None:
     ],
 )
 def test_contents_under_other_keys(path: Path, damage: str) -> None:
-    """Each read of one is an error, by each way to read it."""
+    """Reading such a content is an error, by each way to read it."""
     change(path, damage)
     saved = Snapshot(path)
     assert "error" in _outcomes(saved)

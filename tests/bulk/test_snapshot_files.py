@@ -89,7 +89,7 @@ def test_a_damaged_page_of_contents(large: Path) -> None:
 
 def test_a_damaged_page_of_keys(large: Path) -> None:
     """The entities on it cannot be named; verify() says that the file is damaged."""
-    # Leaves of a table without a rowid are those of an index; the hashes have some, too.
+    # Leaves of a table without a rowid are leaves of an index; the hashes have some, too.
     stored = large.read_bytes()
     key = next(
         key
@@ -365,7 +365,7 @@ def test_nothing_in_the_file_is_executed(path: Path, monkeypatch: pytest.MonkeyP
 
 
 def test_links(path: Path, tmp_path: Path) -> None:
-    """The files beside the database are those of the target."""
+    """The files beside the database are made beside the target of the link."""
     link = tmp_path / "folder" / "link"
     link.parent.mkdir()
     link.symlink_to(path)

@@ -218,7 +218,7 @@ def test_a_process_that_was_killed_while_it_made_the_file(path: Path) -> None:
     saved.close()
     with closing(sqlite3.connect(path)) as connection:
         connection.execute("PRAGMA journal_mode = DELETE")
-        # Those of a snapshot are set by its first transaction, which did not end.
+        # The first transaction of a snapshot sets both, and did not end.
         connection.execute("PRAGMA application_id = 0")
         connection.execute("PRAGMA user_version = 0")
     journal = Path(f"{path}-journal")

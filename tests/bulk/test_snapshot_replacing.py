@@ -84,7 +84,7 @@ def test_damaged_files_are_cured(path: Path, count: int) -> None:
 
 @any_damage
 def test_idle_readers(path: Path, damage: Callable[[Path], None]) -> None:
-    """Those of this process and of others see the new state, and what follows."""
+    """Readers in this process and in others see the new state, and what follows."""
     program = (
         "import sys\n"
         "from pathlib import Path\n"
@@ -158,7 +158,7 @@ def _mode(path: Path) -> int:
 
 
 def test_files_are_made_for_their_owner(path: Path) -> None:
-    """The file, those of SQLite beside it, and the new one that replaces it."""
+    """The file, SQLite's files beside it, and the new one that replaces it."""
     assert _mode(path) == 0o600
     modes: dict[str, int] = {}
 
@@ -279,7 +279,7 @@ def test_a_head_that_is_lost(path: Path) -> None:
 
 
 def test_the_head_is_read_without_ending_locks(path: Path) -> None:
-    """Closing any descriptor of a file would end those of this process."""
+    """Closing any descriptor of a file would end the locks of this process."""
     saved = Snapshot(path)
     entities = iter(saved)
     next(entities)

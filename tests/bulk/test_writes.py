@@ -121,7 +121,7 @@ def _then_fail(things: list[Any]) -> Iterator[Any]:
 def test_all_before_an_error_of_the_iterator_are_written(
     any_client: Client, service: RecordingService, write: Any, count: int
 ) -> None:
-    """Also those of a commit that is not full."""
+    """Also the mutations of a commit that is not full."""
     given = write.given(any_client, count)
     service.forget()
     with pytest.raises(OSError, match="no more"):
@@ -202,7 +202,7 @@ def test_a_single_entity_or_text(
 def test_inside_a_transaction_or_batch(
     client: Client, service: RecordingService, write: Any, context: str
 ) -> None:
-    """Nor is anything written that an iterator gives inside of one that it begins.
+    """Nor is anything written that an iterator gives inside a transaction or batch that it begins.
 
     The commit of the transaction would not have it.
     """

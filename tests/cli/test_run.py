@@ -104,7 +104,7 @@ def test_a_script_and_its_children(folder: Path) -> None:
 
 
 def test_a_module(folder: Path) -> None:
-    """With arguments that look like those of the command."""
+    """With arguments that look like the command's."""
     state = answer(
         *(sys.executable, "-m", "lazyentity", "run", "-m", "program", "--profile", "-m"),
         PYTHONPATH=str(folder),
@@ -128,7 +128,7 @@ _SCRIPT = "import sys; from lazyentity.cli.run import script; sys.exit(script())
 
 
 def test_any_command() -> None:
-    """Its name is looked up as in a shell, and signals are those of one."""
+    """Its name is looked up, and signals act, as in a shell."""
     program = f'echo "${run.PATH}"; kill -PIPE $$'
     finished = process(sys.executable, "-c", _SCRIPT, "sh", "-c", program, PYTHONPATH="other")
     assert finished.returncode == -signal.SIGPIPE

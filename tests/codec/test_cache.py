@@ -223,7 +223,7 @@ def _in_another_thread(work: Callable[[], object]) -> None:
 def test_threads_do_not_share_messages(
     monkeypatch: pytest.MonkeyPatch, raw: bytes, first: str, second: str
 ) -> None:
-    """A thread that reads while another one is reading gets messages of its own.
+    """A thread that reads while another one is reading gets separate messages.
 
     upb gives all callers the same object for a message, as long as one of them holds it. If two
     threads make it at once, CPython before 3.12 crashes (see ``ParseSlot``).

@@ -124,7 +124,7 @@ def test_any_order(lazy_type: type[LazyEntity], raw: bytes, data: st.DataObject)
 
 @pytest.mark.parametrize("count", [7, 8, 9])
 def test_the_bytes_of_what_is_left(lazy_type: type[LazyEntity], count: int) -> None:
-    """Asking for the bytes of one property leaves the others where they are."""
+    """Asking for the bytes of a property leaves the others where they are."""
     raw = serialise({f"p{number}": number for number in range(count)})
     lazy: Any = lazy_type.from_bytes(raw)
     for number in (count - 1, 0, 3, 2):

@@ -29,7 +29,7 @@ def documents(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def test_examples(documents: None) -> None:
-    """In their order; those of firebase-admin need that library, and stand at the end."""
+    """In their order; the examples of firebase-admin need that library, and stand at the end."""
     blocks = python_blocks(PAGE.partition("\nWith firebase-admin\n")[0])
     shown: dict[str, Any] = {}
     for block in blocks:

@@ -31,7 +31,7 @@ COPIES: dict[str, Consumer] = {
     "deepcopy": copy.deepcopy,
     "pickle": lambda entity: pickle.loads(pickle.dumps(entity)),
 }
-"""Ways to make another entity of one."""
+"""Ways to copy an entity."""
 
 
 def holding(value: Any) -> Entity:

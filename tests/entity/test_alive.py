@@ -80,7 +80,7 @@ def test_templates_do_not_count() -> None:
 
 
 def test_own_modules_do_not_count() -> None:
-    """Those of lazyentity have the sentinel by name. Another one may drop its name at any time."""
+    """Modules of lazyentity have the sentinel by name. Others may drop its name at any time."""
     assert forks.answer("-c", _MODULES) == [0, 2, True, 9, True]
 
 

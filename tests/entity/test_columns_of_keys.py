@@ -49,7 +49,7 @@ def test_keys_of_stock_entities(backend: str, form: Form, raws: list[bytes]) -> 
 @settings(max_examples=40)
 @given(raws=SEVERAL)
 def test_keys_of_rows(backend: str, raws: list[bytes]) -> None:
-    """They are those of the entities whose place the rows take."""
+    """They equal the keys of the entities whose place the rows take."""
     keys: list[Any] = []
     rows = [row(backend, raw) for raw in raws]
     BACKENDS[backend].append_columns(rows, (), [], plain.plain_copy, list, keys, FORMS["key"])

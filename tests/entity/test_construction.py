@@ -59,7 +59,7 @@ def test_made_by_hand_it_is_an_ordinary_entity(lazy_type: type[LazyEntity]) -> N
 
 
 def test_two_made_by_hand_share_nothing(lazy_type: type[LazyEntity]) -> None:
-    """Each has flags and meanings of its own."""
+    """Each has separate flags and meanings."""
     first, second = lazy_type(), lazy_type()
     first.exclude_from_indexes.add("text")
     first._meanings["text"] = (9, None)
@@ -86,7 +86,7 @@ def test_from_bytes_of_another_type(lazy_type: type[LazyEntity], given: Any, nam
 
 
 def test_from_bytes_inside_eager(lazy_type: type[LazyEntity]) -> None:
-    """A stock entity, or the client's error; a thread and a task have a mode of their own."""
+    """A stock entity, or the client's error; threads and tasks have separate modes."""
     with lazyentity.eager():
         made: Any = lazy_type.from_bytes(RICH)
         with ThreadPoolExecutor(1) as pool:
@@ -276,7 +276,7 @@ def test_after_an_error() -> None:
     def fail() -> None:
         raise ValueError
 
-    with pytest.raises(ValueError):  # noqa: PT011  # of its own
+    with pytest.raises(ValueError):  # noqa: PT011  # raised above
         _marked(fail)
     assert is_eager() is False
     # No note is left: functions that are marked and make none are not eager.

@@ -147,7 +147,7 @@ CONSUMERS: dict[str, Consumer] = {
     "bool": bool,
     "in": lambda e: ("text" in e, "missing" in e),
     "iterated while reading": _iterated_while_reading,
-    "comprehension": lambda e: {name: value for name, value in e.items()},  # noqa: C416  # one of its own kind
+    "comprehension": lambda e: {name: value for name, value in e.items()},  # noqa: C416  # another consumer
     "map of get": lambda e: list(map(e.get, e)),
     "map of __getitem__": lambda e: list(map(e.__getitem__, e)),
     "iter of values": lambda e: next(iter(e.values())),

@@ -136,7 +136,7 @@ def _equal_other_entity(entity: Any) -> Any:
     return other == entity
 
 
-# This encoder writes the attributes of unknown objects, and has errors of its own.
+# This encoder writes the attributes of unknown objects, and raises different errors.
 PANDAS_JSON: dict[str, Consumer] = {
     "pandas to_json of a cell": lambda e: pd.DataFrame({"cell": [e]}).to_json(),
     "pandas to_json of rows": lambda e: pd.DataFrame([e]).to_json(orient="records"),

@@ -152,7 +152,7 @@ def test_methods_of_the_application_are_called(
 
 
 def test_mutable_parts_are_not_shared(make: Make) -> None:
-    """Two entities of one shape share no mutable part, and neither do later ones."""
+    """Two entities of the same shape share no mutable part, and neither do later ones."""
     first, second = make(RICH), make(RICH)
     for entity in (first, second):
         entity.exclude_from_indexes.add("more")

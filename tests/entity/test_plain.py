@@ -115,7 +115,7 @@ def test_to_dict(
 
 
 def _errors(value: Any) -> Iterator[Raised]:
-    """Yield the error that is the value, or those of the values inside of it."""
+    """Yield the error that is the value, or the errors of the values inside of it."""
     if isinstance(value, Raised):
         yield value
     elif isinstance(value, dict):

@@ -99,7 +99,7 @@ NAMES = {*write_cases.RECEIVED, "value", "touched", "last"}
 
 
 def test_materialize(lazy_type: type[LazyEntity]) -> None:
-    """The result is the entity of one moment: nothing that changes meanwhile is mixed in."""
+    """The result is consistent: nothing that changes meanwhile is mixed in."""
     made = lazyentity.materialize(_lazy(lazy_type, _embedded))
     assert made.keys() == NAMES
     assert {name: made[name] for name in NAMES - {"value"}} == {
@@ -141,7 +141,7 @@ def _hooked(run: Run) -> _Dict:
 
 
 def test_to_dict(lazy_type: type[LazyEntity]) -> None:
-    """The result has the properties of one moment, of a stock entity, too."""
+    """The result is consistent, of a stock entity, too."""
     stock: Any = Entity()
     stock.update(a=0, value=_hooked(_changes_of(stock)), touched=1, last=2)
     assert list(lazyentity.to_dict(stock)) == ["a", "value", "touched", "last"]
@@ -190,7 +190,7 @@ class _Name(str):
     ids=["copy", "entity | dict", "dict | entity"],
 )
 def test_copies(lazy_type: type[LazyEntity], copied: Callable[[Any], Any]) -> None:
-    """A copy has the properties of one moment; the pure backend may notice the change."""
+    """A copy is consistent; the pure backend may notice the change."""
     lazy: Any = lazy_type.from_bytes(write_cases.RAW)
     name = _Name("odd")
     lazy[name] = 1

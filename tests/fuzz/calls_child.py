@@ -200,7 +200,7 @@ def _read(target: Any, pool: list[Any], chance: random.Random, log: Log) -> Any:
 
 
 def _change_storage(target: Any, chance: random.Random, log: Log) -> Any:
-    """Call a method of dict, past those of the class."""
+    """Call a method of dict, past the class's methods."""
     if target and chance.random() < 0.5:
         name = chance.choice(list(dict.keys(target)))
         number = chance.choice((-(10**9), -1, 1, 10**9))
@@ -303,7 +303,7 @@ def _exercise(value: Any) -> None:
 
 
 def run(seed: int, number: int, log: Log) -> None:
-    """Make the calls of one case.
+    """Make the calls of a case.
 
     Raises:
         SystemError: native code broke the rules of CPython.

@@ -47,7 +47,7 @@ _SIGNAL_SECONDS = 0.02
 
 # The caller, this project and what it calls. Not the connection: a handler that raises at the end
 # of Condition.__enter__() leaves the condition locked, with the stock client, too. So signals of
-# the system, which come at any time, get a connection of their own, no RPC over gRPC in their
+# the system, which come at any time, get a separate connection, no RPC over gRPC in their
 # thread, and wait for the end of such a method.
 _TRACED = (
     *("/fuzz/interruptions.py", "/patches/", "/lazyentity/"),
@@ -224,7 +224,7 @@ class _Runner:
         return is_raised
 
     def _write(self, client: datastore.Client, case: Case, raises: Raises) -> bool:
-        # A kind of its own: a request that was cancelled may reach the server later.
+        # A new kind: a request that was cancelled may reach the server later.
         kind = f"Written{next(self._runs)}"
         ids = range(1, case.keys + 1)
         keys = [client.key(kind, *(() if case.is_partial else (number,))) for number in ids]

@@ -18,7 +18,7 @@ from tests.fuzz.mutation import mutated
 _poison = ctypes.CDLL(None).__asan_poison_memory_region
 _poison.argtypes = (ctypes.c_void_p, ctypes.c_size_t)
 
-# CPython ends every bytes object with a NUL of its own, one byte that may be read but is not data.
+# CPython ends every bytes object with a NUL, which may be read but is not data.
 _TERMINATOR_OFFSET = bytes.__basicsize__ - 1
 # The whole process shares shorter bytes objects.
 _SHORTEST_OWNED = 2

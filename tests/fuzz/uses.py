@@ -123,4 +123,4 @@ _USES: dict[str, Use] = {
 USES: dict[str, Use] = {
     name: use for name, use in _USES.items() if importlib.util.find_spec(re.split("[.,]", name)[0])
 }
-"""By name, which begins with the library's: those of the installed ones."""
+"""Uses of installed libraries by name, which begins with the library's."""

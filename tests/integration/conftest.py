@@ -33,8 +33,8 @@ class Sides:
     Args:
         client: a stock client.
         activation: ``"patch"`` or ``"wrap"``, how the reads are made lazy.
-        complete: whether the server has all that is tested here. Of one that may not have it, only
-            that both sides get the same is checked.
+        complete: whether the server has all that is tested here. If not, only that both
+            sides get the same is checked.
     """
 
     def __init__(self, client: Client, activation: str, *, complete: bool) -> None:

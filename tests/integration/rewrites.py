@@ -165,7 +165,7 @@ def copied_into_another(client: Client) -> None:
 
 
 def nested_moved_out(client: Client) -> None:
-    """A nested entity becomes one of its own when it is given a key."""
+    """A nested entity becomes a separate one when it is given a key."""
     inner = _first(client)["inner"]
     inner.key = client.key(KIND, "moved out")
     client.put(inner)
@@ -208,7 +208,7 @@ def rewritten_by_stock(
 ) -> dict[str, dict[tuple[Any, ...], bytes]]:
     """Apply each rewrite to the entities of :func:`prepare`; return the stored results.
 
-    For a process of its own.
+    For a separate process.
 
     Raises:
         RuntimeError: if lazyentity was imported in this process.

@@ -53,7 +53,7 @@ INSTALLED = (
     _suite("pandas", "pandas/tests/io/json", is_long=True),
     _suite("pyarrow", *(f"pyarrow/tests/test_{name}.py" for name in _OF_PYARROW), is_long=True),
 )
-"""Libraries with tests in the wheel: those of the modules that deal with what is adapted."""
+"""Libraries with tests in the wheel: the tests of the modules that deal with what is adapted."""
 
 _PLUGINS = str(Path(__file__).parents[1] / "patches" / "firestore" / "own")
 FIREDANTIC = _suite("firedantic", "firedantic/tests", "-p", "coroutines", path=_PLUGINS)

@@ -67,7 +67,7 @@ COMPRESSED = pack(LARGE)
 
 
 def typed(value: Any) -> Any:
-    """Return a value in a form that is equal only to that of one of the same types."""
+    """Return a form that is equal only for equal values of the same types."""
     if isinstance(value, dict):
         return dict, {key: typed(item) for key, item in value.items()}
     if isinstance(value, list):
@@ -114,7 +114,7 @@ def test_contents_that_grow_are_not_compressed() -> None:
 
 @pytest.mark.parametrize("value", [LARGE, {"a": [b"x"]}], ids=["compressed", "plain"])
 def test_truncated(value: Any) -> None:
-    """Every part of a document that lacks its end is an error of its own class."""
+    """Every part of a document that lacks its end raises ``UnpackError``."""
     made = pack(value)
     for end in range(len(made)):
         with pytest.raises(UnpackError):

@@ -50,7 +50,7 @@ def server() -> Iterator[LoopbackServer]:
 
 @pytest.fixture
 def client(server: LoopbackServer, monkeypatch: pytest.MonkeyPatch) -> Iterator[datastore.Client]:
-    """A stock client of a project of its own; the environment names its server."""
+    """A stock client of a new project; the environment names its server."""
     made = clients.make_client(server.grpc_port, "grpc", project=f"p-{uuid.uuid4().hex}")
     monkeypatch.setenv(GCD_HOST, f"127.0.0.1:{server.grpc_port}")
     yield made
@@ -116,7 +116,7 @@ def test_migration(client: datastore.Client) -> None:
 
 
 def test_dry_run(client: datastore.Client) -> None:
-    """Nothing is written, and the counts and sizes are those of the run after it."""
+    """Nothing is written, and the run after it has the same counts and sizes."""
     fill(client)
     before = versions(client)
     dry = run(client, "--dry-run")
@@ -266,7 +266,7 @@ def test_contention(client: datastore.Client, monkeypatch: pytest.MonkeyPatch) -
     """A transaction that another one aborts is tried again, and not for ever."""
     put(client, "a", result=DOCUMENT)
     original: Any = client.transaction
-    # Of a client over gRPC, and of one over HTTP.
+    # Of clients over gRPC and over HTTP.
     failures = [Aborted("first"), Conflict("second")]
 
     def abort() -> Any:

@@ -1,4 +1,4 @@
-"""Entities that arrive as those of a response, in each backend."""
+"""Entities that arrive as in a response, in each backend."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def only(profile: Profile) -> Counts:
 
 
 class Response:
-    """The entities of one response, still serialised.
+    """The entities of a response, still serialised.
 
     Args:
         backend: its name.

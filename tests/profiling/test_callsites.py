@@ -1,4 +1,4 @@
-"""The lines that a profile names: those of the application, whoever they call, and odd names."""
+"""The lines that a profile names: the application's, whoever they call, and odd names."""
 
 from __future__ import annotations
 
@@ -221,7 +221,7 @@ def test_a_script_of_a_library(backend: str) -> None:
     [("lazyentity.bench.demo", "<module>"), ("lazyentity.entity", "_run")],
 )
 def test_an_application_of_lazyentity(backend: str, module: str, function: str) -> None:
-    """The benchmark is one: its lines count, those of the rest do not."""
+    """The benchmark is one: its lines count, other lines of lazyentity do not."""
     importlib.import_module("lazyentity.bench")
     with lazyentity.profile() as profile:
         (entity,) = Response(backend, [FIVE]).entities()

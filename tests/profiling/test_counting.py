@@ -105,7 +105,7 @@ def test_kinds(backend: str) -> None:
 
 @pytest.mark.usefixtures("only_new_objects")
 def test_in_memory(backend: str) -> None:
-    """Entities are counted out when they are gone, those of cycles too."""
+    """Entities are counted out when they are gone, also from cycles."""
     learn(backend, FIVE)
     with lazyentity.profile() as profile:
         entities = Response(backend, [FIVE] * 3 + [OTHER]).entities()

@@ -114,7 +114,7 @@ def _stock_afterwards() -> Iterator[None]:
 
 
 def _service(folder: Path, source: str, client: datastore.Client) -> ModuleType:
-    """Return the service as a module with a file of its own."""
+    """Return the service as a module with a separate file."""
     module = ModuleType(f"profiled_service_{next(_numbers)}")
     module.__file__ = str(folder / f"{module.__name__}.py")
     vars(module)["client"] = client

@@ -134,7 +134,7 @@ def _standing() -> dict[str, Any]:
 
 
 def test_only_the_class_of_entities_changes(backend: str) -> None:
-    """It has methods that note uses while a profile runs, and those of before afterwards."""
+    """It has methods that note uses while a profile runs, and the earlier methods afterwards."""
     before = _standing()
     with lazyentity.profile():
         Response(backend, [FIVE]).entities()
@@ -147,7 +147,7 @@ def test_only_the_class_of_entities_changes(backend: str) -> None:
 
 @pytest.mark.parametrize("stops", [False, True])
 def test_a_forked_child_counts_for_itself(backend: str, stops: bool) -> None:
-    """The counts of its parent, those of an outer profile too, are not its own."""
+    """The counts of its parent, also of an outer profile, are left out."""
     learn(backend, FIVE)
     reading, writing = os.pipe()
     with lazyentity.profile(), contextlib.ExitStack() as inner:
@@ -271,9 +271,9 @@ def test_off() -> None:
 @pytest.mark.parametrize(
     ("end", "status", "of_children"),
     [
-        # A child that received something has a file of its own.
+        # A child that received something has a separate file.
         ("fork", 0, [2]),
-        # They end without the functions of ``atexit``, and those of a pool by a signal.
+        # Children end without the functions of ``atexit``, and workers of a pool by a signal.
         ("multiprocessing", 0, [2, 4]),
         # The report is written, and the process ends by the signal.
         ("terminate", -signal.SIGTERM, []),
@@ -319,7 +319,7 @@ def test_a_file_that_cannot_be(name: str, texts: list[str]) -> None:
 
 
 def test_commands_of_lazyentity(tmp_path: Path) -> None:
-    """They leave the report of a program as it is, and are not the first process of one."""
+    """They leave the report of a program as it is, and do not count as its first process."""
     path = tmp_path / "profile.json"
     path.write_text("of a program")
     finished = run(

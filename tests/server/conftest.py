@@ -1,4 +1,4 @@
-"""Loopback servers in processes of their own, and stock clients of them over both transports."""
+"""Loopback servers in separate processes, and stock clients of them over both transports."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def small_server() -> Iterator[LoopbackServer]:
 
 @pytest.fixture
 def make_client(transport: str) -> Iterator[MakeClient]:
-    """Makes stock clients; without a named project, each has entities of its own."""
+    """Makes stock clients; without a named project, each has separate entities."""
     with ExitStack() as made:
 
         def make(server: LoopbackServer, project: str = "", **options: Any) -> datastore.Client:

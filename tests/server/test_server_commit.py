@@ -116,7 +116,7 @@ def test_deferred_keys_are_asked_for_again(
 def test_incomplete_keys_are_completed(client: datastore.Client) -> None:
     """Storing under an incomplete key allocates an id that the client learns.
 
-    Ids from AllocateIds and ReserveIds, and those of existing entities, stay the caller's.
+    Ids from AllocateIds and ReserveIds, and ids of existing entities, stay the caller's.
     """
     entities = [datastore.Entity(client.key("Parent", "p", "K")) for _ in range(3)]
     client.put_multi(entities)
@@ -157,7 +157,7 @@ def test_operations(client: datastore.Client) -> None:
 
 
 def test_a_transaction_may_change_an_entity_twice(client: datastore.Client) -> None:
-    """Mutations of one transactional commit build on each other; others must not meet."""
+    """Mutations of a transactional commit build on each other; others must not meet."""
     key = client.key("K", 1)
     mutations = {"insert": _entity(key, a=1)}, {"update": _entity(key, a=2)}
     with pytest.raises(exceptions.BadRequest, match="one mutation of each entity"):

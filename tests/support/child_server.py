@@ -1,4 +1,4 @@
-"""A third-party server as a child process, on a port of its own."""
+"""A third-party server as a child process, on a free port."""
 
 from __future__ import annotations
 

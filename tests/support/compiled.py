@@ -11,7 +11,7 @@ from tools import environment
 
 
 def problem() -> str | None:
-    """Return why the compiled modules are not those of the sources; None if they are.
+    """Return why the compiled modules do not match the sources; None if they do.
 
     The pure backend is tested beside native implementations, and so refused as well.
 

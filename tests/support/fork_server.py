@@ -1,7 +1,7 @@
 """Forks processes in which what clients require was imported, but neither a client nor lazyentity.
 
 Run as ``python -m tests.support.fork_server``. Reads a line of JSON for each process: arguments as
-those of an interpreter, a filter for warnings, environment variables, and the files for its output.
+for an interpreter, a filter for warnings, environment variables, and the files for its output.
 Writes a line with the status of each process when it has ended.
 """
 

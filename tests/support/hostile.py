@@ -62,7 +62,7 @@ class Text(str):
 
 
 class Speaker:
-    """An object whose text is of a class of its own."""
+    """An object whose text is of a subclass of str."""
 
     def __repr__(self) -> str:
         return Text("spoken")

@@ -121,7 +121,7 @@ def assert_same_property(lazy: Any, name: str, message: Any, stock: Any) -> None
         _assert_same_value(read, message, stock[name])
         assert lazy[name] is read
         return
-    # Where a nested entity has a fault of its own, stock meets that one first.
+    # Where a nested entity has a fault, stock meets that one first.
     assert read == stock or read in _failures_of(name, message)
     assert lazyentity.decoded(lazy) == before
     assert outcome(lambda: lazy[name]) == read

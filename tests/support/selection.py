@@ -154,7 +154,7 @@ def _repeated(items: Sequence[pytest.Item]) -> list[pytest.Item]:
 
 
 def _without_kind(item: pytest.Function) -> Hashable:
-    """Return the test and its parameters, but for those of the server and of the patch."""
+    """Return the test and its parameters, but not the server and the patch."""
     callspec = getattr(item, "callspec", None)
     parameters = {} if callspec is None else callspec.params
     kinds = _OF_EACH_KIND & _fixtures(item)

@@ -52,7 +52,7 @@ def test_the_lowest_requirements() -> None:
 def test_a_client_with_an_environment_of_its_own(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Its extra is offered, and not installed beside those of the other clients."""
+    """Its extra is offered, and not installed beside the other clients' extras."""
     _write_clients(
         tmp_path, shared="", alone="OWN_ENVIRONMENT: Final = True", both="OWN_ENVIRONMENT = False"
     )

@@ -38,7 +38,7 @@ def test_loopback_once() -> None:
 
 
 def test_of_client() -> None:
-    """Tests of these clients are left, and those of no client."""
+    """Tests of these clients are left, and tests without a client."""
     chosen = [name for name in INSTALLED if "-" not in name][:2]
     left = _collected("tests/patches/clients", *(f"{OF_CLIENT}={name}" for name in chosen))
     subjects = [name.partition("[")[2].partition("-")[0].rstrip("]") for name in left]

@@ -13,7 +13,7 @@ pytestmark = pytest.mark.upstream
 
 
 class Runs(NamedTuple):
-    """Outcomes of one suite by node id, without and with the patch."""
+    """Outcomes of a suite by node id, without and with the patch."""
 
     stock: dict[str, str]
     patched: dict[str, str]

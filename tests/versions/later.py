@@ -25,7 +25,7 @@ def _prefixes(packages: Iterable[str]) -> tuple[str, ...]:
 class LaterVersion(importlib.abc.MetaPathFinder):
     """Finds the modules of the clients with one name changed wherever it occurs.
 
-    The client stays consistent: only one of its own names is changed.
+    The client stays consistent: only one of its names is changed.
 
     Args:
         name: private to the clients; of a module, too.
@@ -70,7 +70,7 @@ class _Loader(importlib.machinery.SourceFileLoader):
 
 
 def install(name: str) -> LaterVersion:
-    """Make the clients those of a later version.
+    """Simulate a later version of the clients.
 
     None of them is imported yet; the packages below them may be, if the name is not in them.
     """

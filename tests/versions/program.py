@@ -1,4 +1,4 @@
-"""Patches, reads and writes with later versions of the clients, each in a process of its own.
+"""Patches, reads and writes with later versions of the clients, each in a separate process.
 
 Run as ``python -m tests.versions.program GRPC_PORT HTTP_PORT DOCUMENTS_PORT NAME...``: the ports of
 a loopback server and of a server of documents, 0 without one, and the names that are changed.

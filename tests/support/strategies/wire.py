@@ -44,7 +44,7 @@ def varint(value: int, padding: int = 0, most: int = _MOST_BYTES_64) -> bytes:
 
 
 class Encodable(Protocol):
-    """A field, or bytes in the place of one."""
+    """A field, or bytes in place of a field."""
 
     def encode(self) -> bytes: ...
 
