@@ -174,8 +174,8 @@ def _alternatives(made: Alternatives) -> Iterator[Table]:
     for title, introduction, lines, ratio in (
         (
             f"alternatives, {size}, ms",
-            f"CPU time of the process that reads {size}, {made.read} read of each. The lines of "
-            "google-cloud-datastore are a whole query over gRPC, those of gcloud-aio-datastore the "
+            f"CPU time of the process that reads {size}, {made.read} read of each: for "
+            "google-cloud-datastore a whole query over gRPC, for gcloud-aio-datastore the "
             "conversion of parsed JSON:",
             made.lines,
             "way / lazy",
