@@ -2,9 +2,10 @@
 
 ``python -m tools.ci`` runs the steps, and ``--list`` prints their commands. The README's two
 commands come first, and get the cores. Steps on the current Python that test no client's version
-run beside them at a lower priority: they use the cores while those wait for each other. The other
-steps follow, long ones first, two more at a time than there are cores: tests wait at times for
-threads, servers and processes. Each step makes the environment that it needs.
+run beside them at a lower priority, and then the Pythons that have few tests: they use the cores
+while the commands wait. The other steps follow, long ones first, two more at a time than there are
+cores: tests wait at times for threads, servers and processes. Each step makes the environment that
+it needs.
 
 Every test of the library runs with the newest requirements and with the lowest ones, and with each
 backend. Python, requirements and backend are not combined in all ways:
@@ -296,10 +297,13 @@ def python_steps(pythons: Mapping[str, Interpreter]) -> list[Step]:
     return [
         pure(for_pure.tests("the pure backend", "--after-native", "--in-turn", "none", *once)),
         *(
-            python.tests(
-                f"Python {version}",
-                *selected.get(version, OF_THE_LIBRARIES),
-                *(*ON_ANOTHER_PYTHON, WITHOUT_LOOPBACK),
+            replace(
+                python.tests(
+                    f"Python {version}",
+                    *selected.get(version, OF_THE_LIBRARIES),
+                    *(*ON_ANOTHER_PYTHON, WITHOUT_LOOPBACK),
+                ),
+                cores=1 if version in selected else BESIDE,
             )
             for version, python in [*pythons.items()][::-1]
         ),
