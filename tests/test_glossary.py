@@ -72,7 +72,9 @@ def test_the_glossary_defines_each_word(word: str) -> None:
 
 _STRING = re.compile(r'(""")|"(?:[^"\\\n]|\\.)*"')
 _LINE_BREAK = re.compile(r"\n\s*(?:#:?|\*)?\s*")
-_PHRASE = re.compile(r"\b(?:of one(?! row| property after)|those of|of (?:its|their|one's) own)\b", re.IGNORECASE)
+_PHRASE = re.compile(
+    r"\b(?:of one(?! row| property after)|those of|of (?:its|their|one's) own)\b", re.IGNORECASE
+)
 
 
 def _prose(path: str, text: str) -> str:
