@@ -153,9 +153,10 @@ def replace_init(original: Any, is_active: Callable[[], bool]) -> Any:
         if type(properties) is JsonProperties:
             # A copy: the application's own functions hold the dict too, and may change it later.
             properties = JsonProperties(properties)
-        entity.properties = LazyProperties.of(properties, value_kind)
+        lazy = LazyProperties.of(properties, value_kind)
         if observer.data is not None:
-            count_entity(entity, observer.data)
+            count_entity(lazy, key, observer.data)
+        entity.properties = lazy
 
     if is_clients:
         _constructors.add(__init__)

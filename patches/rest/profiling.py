@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from lazyentity.patches.rest.properties import JsonProperties, RawJsonProperties
+from lazyentity.patches.rest.properties import JsonProperties, LazyProperties, RawJsonProperties
 
 if TYPE_CHECKING:
     from lazyentity.profiling.counters import EntityCounts, ProfileData
@@ -31,16 +31,28 @@ class _Counted:
         return parsed
 
 
-def count_entity(entity: Any, data: ProfileData) -> None:
-    """Count an entity of a client of the REST API that was just made.
+def count_entity(properties: LazyProperties, key: Any, data: ProfileData) -> None:
+    """Count an entity of a client of the REST API.
 
     The size of its serialised properties counts; 0, if they came parsed.
+
+    Args:
+        properties: of the entity. Not its attribute, which a class of an application may change.
+        key: of the entity.
+        data: of the profile.
     """
-    properties = entity.properties
     received = properties._received
     size = sum(map(len, received.values())) if type(received) is RawJsonProperties else 0
-    path = getattr(entity.key, "path", None)
-    kind = path[-1].kind if path else None
-    call_site = data.call_site(data.site(), kind)
+    call_site = data.call_site(data.site(), _kind_of(key))
     call_site.has_no_options = True
-    properties._received = _Counted(received, call_site.add(received, None, size))
+    counts = call_site.add(received, None, size)
+    properties._received = _Counted(received, counts)  # type: ignore[assignment]  # parses alike
+
+
+def _kind_of(key: Any) -> str | None:
+    """Return the kind in a key; None without one, and for keys of an application's own form."""
+    try:
+        kind = key.path[-1].kind
+    except Exception:  # noqa: BLE001  # of the application's code
+        return None
+    return kind if type(kind) is str else None
