@@ -48,14 +48,12 @@ class LazyProperties(LazyValueDict):
     """The attribute ``properties`` of an entity, converted one by one.
 
     Attributes:
-        _converted: the converted values.
         _received: the properties in JSON.
         _value_kind: the class of values that the entity is converted with.
     """
 
-    __slots__ = ("_converted", "_received", "_value_kind")
+    __slots__ = ("_received", "_value_kind")
 
-    _converted: dict[Any, Any]
     _received: JsonProperties
     _value_kind: Any
 
@@ -68,16 +66,13 @@ class LazyProperties(LazyValueDict):
             value_kind: the client's ``Value``, or a subclass.
         """
         made: LazyProperties = _new(cls)
-        made._converted = {}
         made._received = received
         made._value_kind = value_kind
         _fill(made, undecoded_template(received))
         return made
 
     def _compute(self, name: Any) -> Any:
-        value = self._value_kind.from_repr(self._received.parsed(name)).value
-        # Of two threads that converted the same property, both get the object of the first.
-        return self._converted.setdefault(name, value)
+        return self._value_kind.from_repr(self._received.parsed(name)).value
 
 
 def mark_received(results: Any) -> None:
