@@ -25,6 +25,10 @@ class JsonProperties(dict[str, Any]):
         """Return a property as a parsed JSON object."""
         return self[name]
 
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        # Pickled and copied as a plain dict: an application may keep the JSON that its code gets.
+        return dict, (), None, None, iter(self.items())
+
 
 class RawJsonProperties(JsonProperties):
     """The same with each property serialised, for the client's own constructor of entities."""

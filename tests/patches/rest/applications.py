@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import _thread
+import copy
 import json
+import pickle
 import re
+import sys
+import threading
 from typing import Any
 from unittest import mock
 
@@ -106,13 +111,16 @@ class ApplicationCases(ClientCases):
         return call.complete(post(url, body))
 
     def test_requests(self, ports: Ports) -> None:
-        """Of an application's own, sent by the client's function."""
+        """Of an application's own, sent by the client's function. Copies of JSON are plain."""
 
-        def send() -> str:
+        def send() -> Any:
             with self.client.connected(ports["http"]) as call:
                 post = call.datastore._post if self.client.has_post else _session_post(call)
                 data = call.complete(self._sent(call, post).json())
-            return json.dumps(_by_reading(data["batch"]["entityResults"]))
+            results = data["batch"]["entityResults"]
+            copies = copy.deepcopy(results), pickle.loads(pickle.dumps(results))
+            kinds = [type(result["entity"]["properties"]) for each in copies for result in each]
+            return json.dumps(_by_reading(results)), kinds
 
         self.alike(send)
 
