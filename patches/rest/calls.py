@@ -39,11 +39,12 @@ def replacing_post(
 
     def proxying(sender: Any, url: Any) -> Callable[[Any], Any] | None:
         """Return a function that makes the proxy of a response; None, if it needs none."""
-        caller = sys._getframe(2)
+        # None, if a greenlet or a thread begins with the request.
+        caller = sys._getframe(1).f_back
         is_own = _is_of_client(caller, described)
         if (of_session and not is_own) or not _is_lazy_read(url, described):
             return None
-        client = _client_in(caller, described) if of_session else sender
+        client = _client_in(caller, described) if caller and of_session else sender
         kind = AsyncResponse if is_async else SyncResponse
         return lambda response: kind(
             response, is_own and _converts_upstream(client, url, described)
@@ -78,9 +79,10 @@ def _module(described: ClientSpec, name: str) -> Any:
     return sys.modules.get(f"{described.waits_for_import}.{name}")
 
 
-def _is_of_client(caller: FrameType, described: ClientSpec) -> bool:
+def _is_of_client(caller: FrameType | None, described: ClientSpec) -> bool:
     """Whether a request is sent by the client's own method, which alone sees the response."""
-    return caller.f_code.co_filename == getattr(_module(described, "datastore"), "__file__", None)
+    file = getattr(_module(described, "datastore"), "__file__", None)
+    return caller is not None and caller.f_code.co_filename == file
 
 
 def _client_in(caller: FrameType, described: ClientSpec) -> Any:
@@ -110,17 +112,25 @@ def _converts_upstream(client: Any, url: Any, described: ClientSpec) -> bool:
         functions += [("query", _from_repr(each)) for each in kinds]
     entity_kind = getattr(result_kind, "entity_kind", None)
     functions += [("entity", _from_repr(result_kind)), ("entity", _from_repr(entity_kind))]
-    constructor = getattr(entity_kind, "__init__", None)
-    # A wrapper of wrapt equals the wrapped function.
-    return (
-        type(constructor) is FunctionType
-        and constructor in _constructors
-        and all(is_upstream(function, _module(described, name)) for name, function in functions)
+    return _constructs_upstream(entity_kind) and all(
+        is_upstream(function, _module(described, name)) for name, function in functions
     )
 
 
 def _from_repr(kind: Any) -> Any:
     return getattr(kind, "from_repr", None)
+
+
+def _constructs_upstream(entity_kind: Any) -> bool:
+    """Whether the client's constructor alone gets the properties of an entity."""
+    constructor = getattr(entity_kind, "__init__", None)
+    # A wrapper of wrapt equals the wrapped function.
+    return (
+        type(constructor) is FunctionType
+        and constructor in _constructors
+        and entity_kind.__new__ is object.__new__
+        and type(entity_kind).__call__ is type.__call__
+    )
 
 
 _constructors: weakref.WeakSet[Any] = weakref.WeakSet()

@@ -104,6 +104,33 @@ class ApplicationCases(ClientCases):
         kind = self.client.own_kind(**{holder: {place: _Own}})
         self.alike(lambda: self._reads(ports, kind))
 
+    @pytest.mark.parametrize("place", ["__new__", "metaclass"])
+    def test_constructors(self, ports: Ports, place: str) -> None:
+        """Of an application's own class of entities: they get the JSON, as in stock."""
+        given: list[Any] = []
+        note = given.append
+
+        class Meta(type):
+            def __call__(cls, key: Any, properties: Any = None) -> Any:
+                note(form(_by_reading(properties)))
+                return super().__call__(key, properties)
+
+        def __new__(cls: Any, key: Any, properties: Any = None) -> Any:  # noqa: N807  # of a class
+            note(form(_by_reading(properties)))
+            return object.__new__(cls)
+
+        base: Any = self.client.package.Entity
+        entity: Any = Meta("MyEntity", (base,), {})
+        if place == "__new__":
+            entity = subclass(base, __new__=__new__)
+        kind = self.client.own_kind(EntityResult={"entity_kind": entity})
+
+        def read() -> Any:
+            given.clear()
+            return self._reads(ports, kind), given.copy()
+
+        assert self.alike(read)[1]
+
     def _sent(self, call: Connected, post: Any) -> Any:
         """Return the response to a query that a function of an application sends."""
         body = {"query": self.client.package.Query(KIND).to_repr()}
@@ -131,6 +158,24 @@ class ApplicationCases(ClientCases):
             response = self._sent(call, _session_post(call))
             assert type(response).__module__.partition(".")[0] in ("aiohttp", "requests")
             call.complete(response.json())
+
+    def test_a_thread_that_begins_with_a_request(self, ports: Ports) -> None:
+        """No function calls it there, nor in a greenlet."""
+        if self.client.is_async:
+            pytest.skip("an event loop calls it")
+        sent = threading.Event()
+
+        def note(*_: Any, **__: Any) -> None:
+            sent.set()
+            sys.exit()
+
+        lazyentity.patch(self.client.name)
+        with self.client.connected(ports["http"]) as call:
+            datastore = call.datastore
+            post = datastore._post if self.client.has_post else datastore.session.post
+            with mock.patch.object(datastore.session.session, "post", note):
+                _thread.start_new_thread(post, (f"{datastore._api_root}:lookup",))
+                assert sent.wait(10)
 
     def _own_lookup(self) -> Any:
         """Return a method ``lookup`` of an application that sends the request by itself."""
