@@ -42,10 +42,13 @@ def noting_uses(entity_type: Any) -> Callable[[ProfileData | None], None]:
     noting = {name: _noting(entity_type, name, originals.get(name), uses[name]) for name in uses}
 
     def get(self: Any, /, *args: Any, **kwargs: Any) -> Any:
-        value = super(entity_type, self).get(*args, **kwargs)
-        if value is (args[1] if len(args) > 1 else None) and not dict.__contains__(self, args[0]):
+        if kwargs or len(args) not in (1, 2):
+            return super(entity_type, self).get(*args, **kwargs)
+        value = super(entity_type, self).get(args[0], get)
+        if value is get:
             # Other entities of the kind may have the property. Both backends note it for [].
             _note(self, NAMES)
+            return args[1] if len(args) > 1 else None
         return value
 
     noting["get"] = get

@@ -304,6 +304,23 @@ def test_no_uses(backend: str) -> None:
     assert only(profile).uses == frozenset()
 
 
+def test_get_looks_for_a_name_once(backend: str) -> None:
+    """A name of an application's own class is asked for its hash as often as without a profile."""
+    hashed: list[str] = []
+
+    class Name(str):
+        __slots__ = ()
+
+        def __hash__(self) -> int:
+            hashed.append(self)
+            return str.__hash__(self)
+
+    with lazyentity.profile():
+        (entity,) = Response(backend, [FIVE]).entities()
+        assert (entity.get(Name("other")), entity.get(Name("more"), 5)) == (None, 5)
+    assert hashed == ["other", "more"]
+
+
 def test_columns_are_reads(backend: str) -> None:
     """A column counts as reading its property."""
     append = BACKENDS[backend].append_columns
