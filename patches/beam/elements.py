@@ -237,10 +237,12 @@ class LazyElement(types.Entity):  # type: ignore[misc]  # announces no types
         if not attributes:
             return NOTHING
         entity = self._entity()
-        properties = attributes.get("properties")
-        if properties is None:
+        if "properties" not in attributes:
             assigned, deleted = NOTHING.assigned, NOTHING.deleted
-        elif isinstance(properties, LazyProperties) and properties._entity is entity:
+        elif (
+            isinstance(properties := attributes["properties"], LazyProperties)
+            and properties._entity is entity
+        ):
             assigned, deleted = properties.changes()
         else:
             return None

@@ -29,7 +29,8 @@ def form(value: Any) -> Any:
         return {
             "key": form(value.key),
             "excluded": (type(value.exclude_from_indexes), set(value.exclude_from_indexes)),
-            "properties": {name: form(each) for name, each in value.properties.items()},
+            "properties": value.properties
+            and {name: form(each) for name, each in value.properties.items()},
             "others": {name: each for name, each in vars(value).items() if name not in _ATTRIBUTES},
         }
     if isinstance(value, types.Key):

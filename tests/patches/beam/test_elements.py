@@ -148,6 +148,7 @@ _CHANGES: dict[str, Callable[[Any], object]] = {
     ),
     "sets the namespace": lambda one: setattr(one.key, "namespace", "another"),
     "takes the key": lambda one: setattr(one, "key", None),
+    "takes the properties": lambda one: setattr(one, "properties", None),
     "excludes": lambda one: one.exclude_from_indexes.add("number"),
     "excludes a tuple": lambda one: setattr(one, "exclude_from_indexes", ("number", "new")),
     "remarks": lambda one: setattr(one, "remark", "kept"),
