@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import atexit
+import contextlib
 import importlib.util
 import multiprocessing.util
 import os
 import signal
 import sys
+import threading
 import traceback
 import warnings
 from pathlib import Path
@@ -42,9 +44,24 @@ def begin() -> None:
     try:
         if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
             signal.signal(signal.SIGTERM, ending.terminate)
+            _keep_signals_of_children()
     except ValueError:
         # Only the main thread may set a handler; the signal ends the process as ever.
         pass
+
+
+def _keep_signals_of_children() -> None:
+    """Let SIGTERM wait while this process forks: Python would forget it in the child."""
+    if hasattr(os, "register_at_fork"):
+        before = threading.local()
+
+        def hold() -> None:
+            before.mask = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGTERM,))
+
+        def release() -> None:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before.mask)
+
+        os.register_at_fork(before=hold, after_in_parent=release, after_in_child=release)
 
 
 def cancel() -> None:
@@ -86,6 +103,11 @@ class _Ending:
             self._is_reporting = False
             if self._signal is not None:
                 _end_by(self._signal)
+            # Python ends an interrupted process by SIGINT, but forgets that when it runs a text, as
+            # modules with dataclasses do. At a prompt, the interrupt has ended nothing.
+            if getattr(sys, "last_type", None) is KeyboardInterrupt and not hasattr(sys, "ps1"):
+                with contextlib.suppress(KeyboardInterrupt):
+                    exec("raise KeyboardInterrupt")  # noqa: S102  # a text of ours
 
     def report_with_multiprocessing(self) -> None:
         """Report when a child of ``multiprocessing`` has run its finalizers, the last of them."""

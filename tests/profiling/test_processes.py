@@ -195,7 +195,9 @@ def test_a_profile_is_used_once() -> None:
 
 PROGRAM = """
 import os
+import signal
 import sys
+import time
 import lazyentity
 assert "google.cloud.datastore" not in sys.modules
 from google.cloud import datastore
@@ -230,9 +232,19 @@ if "multiprocessing" in sys.argv:
     with context.Pool(1) as pool:
         # At the end of the block it is terminated.
         pool.apply(read, (4,))
+for _ in range(20 if "kill children" in sys.argv else 0):
+    child = os.fork()
+    if child == 0:
+        time.sleep(3)
+        os._exit(1)
+    os.kill(child, signal.SIGTERM)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGTERM
 if "terminate" in sys.argv:
-    import signal
     os.kill(os.getpid(), signal.SIGTERM)
+if "interrupt" in sys.argv:
+    sys.excepthook = lambda *_: None
+    os.kill(os.getpid(), signal.SIGINT)
+    time.sleep(3)
 """
 
 
@@ -277,6 +289,9 @@ def test_off() -> None:
         ("multiprocessing", 0, [2, 4]),
         # The report is written, and the process ends by the signal.
         ("terminate", -signal.SIGTERM, []),
+        ("interrupt", -signal.SIGINT, []),
+        # The signal comes while the child is made.
+        ("kill children", 0, []),
     ],
 )
 def test_files_of_all_processes(
