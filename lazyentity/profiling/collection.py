@@ -86,7 +86,7 @@ class Profile:
 
     def __init__(self) -> None:
         self._start: Snapshot | None = None
-        self._end: Snapshot | None = None
+        self._counted: Snapshot | None = None
         self._process = 0
 
     def start(self) -> Self:
@@ -111,10 +111,9 @@ class Profile:
         Raises:
             RuntimeError: if the profile does not run.
         """
-        if self._start is None or self._end is not None:
+        if self._start is None or self._counted is not None:
             raise RuntimeError("this profile does not run")
-        self._start = self._began()
-        self._end = _collection.leave()
+        self._counted = _collection.leave().since(self._began())
 
     def __enter__(self) -> Self:
         return self.start()
@@ -132,9 +131,7 @@ class Profile:
 
         if self._start is None:
             raise RuntimeError("this profile was never started")
-        if self._end is not None:
-            return Report.of(self._end.since(self._start))
-        return Report.of(_collection.now().since(self._began()))
+        return Report.of(self._counted or _collection.now().since(self._began()))
 
     def _began(self) -> Snapshot:
         """Return the counts at the start; a forked child began with no data."""
@@ -142,30 +139,21 @@ class Profile:
         return start if os.getpid() == self._process else Snapshot(start.seconds)
 
     def table(self) -> str:
-        """Return the report as tables for a terminal.
+        """Return the :meth:`report` as tables for a terminal.
 
         Raises:
             ImportError: if rich is not installed.
-            RuntimeError: if the profile was never started.
         """
         from lazyentity.profiling.tables import text
 
         return text(self.report())
 
     def json(self) -> str:
-        """Return the report as JSON.
-
-        Raises:
-            RuntimeError: if the profile was never started.
-        """
+        """Return the :meth:`report` as JSON."""
         return self.report().json()
 
     def html(self) -> str:
-        """Return the report as an HTML page that needs no other file.
-
-        Raises:
-            RuntimeError: if the profile was never started.
-        """
+        """Return the :meth:`report` as an HTML page that needs no other file."""
         from lazyentity.profiling.page import html
 
         return html(self.report())

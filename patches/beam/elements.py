@@ -246,7 +246,7 @@ class LazyElement(types.Entity):  # type: ignore[misc]  # announces no types
             assigned, deleted = properties.changes()
         else:
             return None
-        if not attributes.keys() <= _NAMES:
+        if not attributes.keys() <= set(_ATTRIBUTES):
             return None
         changes = Changes(
             "key" in attributes and not _is_same_key(attributes["key"], entity.key),
@@ -310,9 +310,6 @@ class LazyElement(types.Entity):  # type: ignore[misc]  # announces no types
         if changes.excluded:
             attributes["exclude_from_indexes"] = self.exclude_from_indexes
         return _changed, (self._raw, attributes, changes.assigned, changes.deleted)
-
-
-_NAMES = frozenset(_ATTRIBUTES)
 
 
 def _stock(attributes: dict[str, Any]) -> types.Entity:

@@ -28,6 +28,7 @@ from tests.profiling.receiving import FIVE, Response, learn
 from tests.support import hostile
 from tests.support.strategies import wire
 
+SCRIPTS = Path(sysconfig.get_paths()["scripts"])
 LIBRARY = Path(sysconfig.get_paths()["purelib"], "some_framework", "core.py")
 
 
@@ -71,13 +72,29 @@ def test_the_line_that_received_and_the_line_that_decodes(backend: str) -> None:
     assert received < decoded
 
 
-def test_libraries_are_passed_over(backend: str) -> None:
-    """An application's line counts, and the library that it calls is named."""
+@pytest.mark.parametrize(
+    ("module", "file", "expected"),
+    [
+        # An application's line counts, and the library that it calls is named.
+        ("some_framework.core", str(LIBRARY), (__file__, "_run", "some_framework.core")),
+        # The script of a library is not the application: that of a server for one.
+        ("__main__", str(SCRIPTS / "some_server"), (__file__, "_run", "__main__")),
+        ("__main__", "<stdin>", ("<stdin>", "<module>", "")),
+        # The benchmark is an application: its lines count, other lines of lazyentity do not.
+        ("lazyentity.bench.demo", "/checkout/demo.py", ("/checkout/demo.py", "<module>", "")),
+        ("lazyentity.entity", "/checkout/entity.py", (__file__, "_run", "")),
+    ],
+)
+def test_whose_line_it_is(
+    backend: str, module: str, file: str, expected: tuple[str, str, str]
+) -> None:
+    importlib.import_module("lazyentity.bench")
     with lazyentity.profile() as profile:
         (entity,) = Response(backend, [FIVE]).entities()
-        _run("entity.items()", entity=entity)
+        _run("\n\nentity.items()", module, file, entity=entity)
     site = _whole_site(profile)
-    assert (site.function, site.via) == ("_run", "some_framework.core")
+    assert (site.file, site.function, site.via) == expected
+    assert site.function == "_run" or site.line == 3
 
 
 def test_json(backend: str) -> None:
@@ -207,28 +224,6 @@ def serve(make):
     assert _whole_site(profile) == CallSite(INSTALLED, 6, "serve", "some_framework.core")
 
 
-def test_a_script_of_a_library(backend: str) -> None:
-    """It is not the application: that of a server for one."""
-    script = str(Path(sysconfig.get_paths()["scripts"], "some_server"))
-    with lazyentity.profile() as profile:
-        (entity,) = Response(backend, [FIVE]).entities()
-        _run("entity.items()", "__main__", script, entity=entity)
-    assert _whole_site(profile).function == "_run"
-
-
-@pytest.mark.parametrize(
-    ("module", "function"),
-    [("lazyentity.bench.demo", "<module>"), ("lazyentity.entity", "_run")],
-)
-def test_an_application_of_lazyentity(backend: str, module: str, function: str) -> None:
-    """The benchmark is one: its lines count, other lines of lazyentity do not."""
-    importlib.import_module("lazyentity.bench")
-    with lazyentity.profile() as profile:
-        (entity,) = Response(backend, [FIVE]).entities()
-        _run("entity.items()", module, f"/checkout/{module}.py", entity=entity)
-    assert _whole_site(profile).function == function
-
-
 def test_an_application_that_is_installed(backend: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """If all code is that of libraries, the innermost line counts."""
     monkeypatch.setattr(callsites, "_FOLDERS", ("/",))
@@ -244,13 +239,6 @@ def test_an_application_that_is_installed(backend: str, monkeypatch: pytest.Monk
     finally:
         callsites.ROLES.clear()
     assert _whole_site(profile)[:2] == (__file__, line)
-
-
-def test_code_without_a_file(backend: str) -> None:
-    with lazyentity.profile() as profile:
-        (entity,) = Response(backend, [FIVE]).entities()
-        _run("\n\nentity.items()", "__main__", "<stdin>", entity=entity)
-    assert _whole_site(profile)[:2] == ("<stdin>", 3)
 
 
 def test_sentinels(backend: str) -> None:
