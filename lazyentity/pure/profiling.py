@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 from google.protobuf.message import DecodeError
 
-from lazyentity.codec import messages
 from lazyentity.codec.keys import key_message_from_raw
 from lazyentity.profiling import observer
 from lazyentity.profiling.observer import ENTITY_COUNTS
@@ -23,47 +22,28 @@ class ResponseCounter:
         is_of_query: as of :class:`~lazyentity._backend.entities.ReadRpc`.
     """
 
-    __slots__ = ("_call_site", "_prefix", "_site", "data", "is_of_query")
+    __slots__ = ("_site", "data", "is_of_query")
 
     def __init__(self, data: ProfileData, is_of_query: bool) -> None:
         self.data = data
         self.is_of_query = is_of_query
         self._site = data.site()
-        self._prefix: bytes | None = None
-        self._call_site: CallSiteCounts | None = None
 
     def call_site(self, raw: bytes) -> CallSiteCounts:
         """Return the counts of this call site for the kind of a serialised entity."""
-        if self._call_site is None or self._prefix is None or not raw.startswith(self._prefix):
-            kind, self._prefix = _kind_of(raw)
-            self._call_site = self.data.call_site(self._site, kind)
-            if not self.is_of_query:
-                self._call_site.are_of_queries = False
-        return self._call_site
+        call_site = self.data.call_site(self._site, _kind_of(raw))
+        if not self.is_of_query:
+            call_site.are_of_queries = False
+        return call_site
 
 
-def _kind_of(raw: bytes) -> tuple[str | None, bytes | None]:
-    """Return the kind of a serialised entity.
-
-    Returns:
-        The kind, and the bytes that begin every entity whose key has the same kinds and lengths;
-        None, if there are none.
-    """
+def _kind_of(raw: bytes) -> str | None:
+    """Return the kind of a serialised entity; None if it has no key that can be read."""
     try:
         key = key_message_from_raw(raw)
     except DecodeError:
-        return None, None
-    if key is None or not key.path:
-        return None, None
-    element = key.path[-1]
-    # The client's encoding: the kind comes first in the last element, and that ends the key.
-    tail = element.SerializeToString()
-    end = len(raw) if raw.find(tail) < 0 else raw.find(tail) + len(tail)
-    named = messages.Key.PathElement(kind=element.kind).SerializeToString()
-    begins = messages.Entity(key=key).SerializeToString()
-    if begins != raw[:end] or not tail.startswith(named):
-        return element.kind, None
-    return element.kind, raw[: end - len(tail) + len(named)]
+        return None
+    return key.path[-1].kind if key is not None and key.path else None
 
 
 def _response_counter_of(given: Any, is_of_query: bool) -> ResponseCounter | None:

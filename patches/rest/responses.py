@@ -56,7 +56,7 @@ class AsyncResponse(_Response):
 
 def _is_json_of_aiohttp(response: Any) -> bool:
     return (
-        _is_of(response, _AIOHTTP, "ClientResponse")
+        type(response) is sys.modules[_AIOHTTP].ClientResponse
         and _parses_upstream(response, _AIOHTTP)
         and response.content_type == "application/json"
         and _is_utf_8(response.charset)
@@ -79,7 +79,7 @@ class SyncResponse(_Response):
 
 def _is_utf_8_of_requests(response: Any) -> bool:
     return (
-        _is_of(response, _REQUESTS, "Response")
+        type(response) is sys.modules[_REQUESTS].Response
         and _parses_upstream(response, _REQUESTS)
         and _is_utf_8(response.encoding)
     )
@@ -95,9 +95,3 @@ def _parses_upstream(response: Any, module: str) -> bool:
     A mock gives an object of the test, and may give it again.
     """
     return is_upstream(getattr(type(response), "json", None), sys.modules[module])
-
-
-def _is_of(value: Any, module: str, name: str) -> bool:
-    """Whether a value is an instance of a class, which need not be imported for that."""
-    kind = type(value)
-    return kind.__module__ == module and kind.__qualname__ == name
