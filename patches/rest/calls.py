@@ -44,7 +44,7 @@ def replacing_post(
         is_own = _is_of_client(caller, described)
         if (of_session and not is_own) or not _is_lazy_read(url, described):
             return None
-        client = _client_in(caller, described) if caller and of_session else sender
+        client = caller.f_locals.get("self") if caller and of_session else sender
         kind = AsyncResponse if is_async else SyncResponse
         return lambda response: kind(
             response, is_own and _converts_upstream(client, url, described)
@@ -85,24 +85,16 @@ def _is_of_client(caller: FrameType | None, described: ClientSpec) -> bool:
     return caller is not None and caller.f_code.co_filename == file
 
 
-def _client_in(caller: FrameType, described: ClientSpec) -> Any:
-    """Return the client whose method a frame runs; None if it is no such method."""
-    found = caller.f_locals.get("self")
-    return found if isinstance(found, _module(described, "datastore").Datastore) else None
-
-
 def _converts_upstream(client: Any, url: Any, described: ClientSpec) -> bool:
     """Whether the client's own functions alone convert the response to a read.
 
     An application may have its own classes of results and entities, and a library may replace a
     method. Such code may read properties in any way.
     """
-    if client is None:
-        return False
     functions: list[tuple[str, Any]] = []
     if str(url).endswith(_LOOKUP):
-        result_kind = client.entity_result_kind
-        functions.append(("datastore", client._build_lookup_result))
+        result_kind = getattr(client, "entity_result_kind", None)
+        functions.append(("datastore", getattr(client, "_build_lookup_result", None)))
     else:
         # Before 9.0, a query returns a batch.
         kind = getattr(client, "query_result_kind", None)

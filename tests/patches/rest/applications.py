@@ -174,7 +174,7 @@ class ApplicationCases(ClientCases):
             datastore = call.datastore
             post = datastore._post if self.client.has_post else datastore.session.post
             with mock.patch.object(datastore.session.session, "post", note):
-                _thread.start_new_thread(post, (f"{datastore._api_root}:lookup",))
+                _thread.start_new_thread(post, (f"{datastore._api_root}:lookup", {}))
                 assert sent.wait(10)
 
     def _own_lookup(self) -> Any:

@@ -180,7 +180,7 @@ class ConversionCases(ClientCases):
     @with_both
     def test_values_are_freed(self, parse: Parse) -> None:
         """As soon as they are replaced or deleted."""
-        received = {"e": {"entityValue": {}}, "a": {"arrayValue": {}}}
+        received: Any = {"e": {"entityValue": {}}, "a": {"arrayValue": {}}}
         data = parse(_body({"found": [{"entity": {"properties": received}}]}))["found"][0]
         properties = self._lazily(
             self.client.package.EntityResult.from_repr, data
