@@ -221,15 +221,6 @@ def _of_queries(**changed: Any) -> Counts:
     return dataclasses.replace(_counts(), are_of_queries=True, **changed)
 
 
-def _in_columns() -> Counts:
-    return dataclasses.replace(_counts(a=10), uses=frozenset((COLUMNS,)))
-
-
-def _counts_of_all(entities: int) -> Counts:
-    every = Counter(dict.fromkeys("abc", entities))
-    return Counts(entities=entities, had=every, read=every)
-
-
 def _with_wholes(counts: Counts, number: int) -> Counts:
     return dataclasses.replace(counts, whole=Counter(dict.fromkeys(counts.had, number)))
 
@@ -250,8 +241,12 @@ def _with_wholes(counts: Counts, number: int) -> Counts:
         (_of_queries(alive=2), "", "2 entities are still in memory"),
         (_of_queries(eager=2), "", "2 other entities were stock ones"),
         (Counts(entities=3), "", "have no properties"),
-        (_in_columns(), "", "prefetch= would make them slower"),
-        (_counts_of_all(10), "", "naming properties would save nothing"),
+        (Counts(entities=3, uses=frozenset((COLUMNS,))), "", "prefetch= would make them slower"),
+        (
+            Counts(entities=3, had=Counter(a=3), read=Counter(a=3)),
+            "",
+            "naming properties would save nothing",
+        ),
         (_with_wholes(_counts(a=9), 1), "prefetch=['a']", "10% of the entities"),
         (_with_wholes(_counts(a=0), 10), "", "see the code that decodes everything"),
         (Counts(eager=3, eager_size=5), "", "stock ones"),

@@ -119,7 +119,10 @@ class ConversionCases(ClientCases):
         assert raised[:1] == ([stock] if isinstance(stock, Raised) else [])
 
     def _one(self, parse: Parse, **properties: Any) -> Any:
-        received = {name: {"stringValue": value} for name, value in properties.items()}
+        received = {
+            name: {"stringValue": value} if isinstance(value, str) else value
+            for name, value in properties.items()
+        }
         data = parse(_body({"found": [{"entity": {"properties": received}}]}))["found"][0]
         return self._lazily(self.client.package.EntityResult.from_repr, data).entity
 
@@ -180,12 +183,8 @@ class ConversionCases(ClientCases):
     @with_both
     def test_values_are_freed(self, parse: Parse) -> None:
         """As soon as they are replaced or deleted."""
-        received: Any = {"e": {"entityValue": {}}, "a": {"arrayValue": {}}}
-        data = parse(_body({"found": [{"entity": {"properties": received}}]}))["found"][0]
-        properties = self._lazily(
-            self.client.package.EntityResult.from_repr, data
-        ).entity.properties
-        values = [weakref.ref(properties[name]) for name in received]
+        properties = self._one(parse, e={"entityValue": {}}, a={"arrayValue": {}}).properties
+        values = [weakref.ref(properties[name]) for name in "ea"]
         properties["e"] = 1
         del properties["a"]
         assert [value() for value in values] == [None, None]
