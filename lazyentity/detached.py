@@ -19,6 +19,7 @@ from lazyentity.entity import (
     plain_type,
     touched_attributes,
 )
+from lazyentity.plain import copied_flags
 
 _Entity = TypeVar("_Entity", bound=Entity)
 
@@ -103,8 +104,9 @@ def _copy(entity: LazyEntityBase, raw: bytes, values: dict[Any, Any]) -> Any:
     dict.update(duplicate, copies)
     attributes = dict(touched_attributes(entity))
     if "exclude_from_indexes" in attributes:
+        flags = copied_flags(attributes["exclude_from_indexes"])
         dropped = set(entity) - values.keys()
-        attributes["exclude_from_indexes"] = set(attributes["exclude_from_indexes"]) - dropped
+        attributes["exclude_from_indexes"] = flags - dropped if isinstance(flags, set) else flags
     attributes.pop("_meanings", None)
     if meanings is not None:
         attributes["_meanings"] = _meanings_of_copies(meanings, values, copies)
@@ -156,7 +158,7 @@ def _copy_stock(entity: Entity) -> Entity:
     duplicate = Entity()
     duplicate.update(copies)
     duplicate.__dict__.update(vars(entity))
-    duplicate.exclude_from_indexes = set(entity.exclude_from_indexes)
+    duplicate.exclude_from_indexes = copied_flags(entity.exclude_from_indexes)
     duplicate._meanings = _meanings_of_copies(entity._meanings, values, copies)
     return duplicate
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import copy
+from collections.abc import Callable, Iterable, Set
 from typing import Any
 
 from google.cloud.datastore.entity import Entity
@@ -159,7 +160,7 @@ def _take_over(plain: Any, entity: Any, attributes: Any) -> None:
     if read_meanings is None:
         read_meanings = entity._wire_meanings(known)
     plain.__dict__.update(attributes)
-    plain.exclude_from_indexes = set(attributes.get("exclude_from_indexes", excluded))
+    plain.exclude_from_indexes = copied_flags(attributes.get("exclude_from_indexes", excluded))
     if "_meanings" in attributes:
         # All properties that have one were decoded for these.
         meanings = {}
@@ -184,12 +185,18 @@ def _copy(entity: Any, to_stock: Callable[[Any], Entity]) -> Entity:
     attributes = dict(vars(entity))
     plain.__dict__.update(attributes)
     if "exclude_from_indexes" in attributes:
-        plain.exclude_from_indexes = set(attributes["exclude_from_indexes"])
+        plain.exclude_from_indexes = copied_flags(attributes["exclude_from_indexes"])
     if "_meanings" in attributes:
         plain._meanings = _meanings_of_copies(attributes["_meanings"], values, plain, to_stock)
     for name in vars(plain).keys() - attributes.keys():
         delattr(plain, name)
     return plain  # type: ignore[no-any-return]  # upstream is untyped
+
+
+def copied_flags(flags: Any) -> Any:
+    """Return a copy of ``exclude_from_indexes``, which an application can set to any container."""
+    # A string is one, too: the client looks for names in its text.
+    return set(flags) if isinstance(flags, Set) else copy.copy(flags)
 
 
 def _meanings_of_copies(

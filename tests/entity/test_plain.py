@@ -17,7 +17,7 @@ from lazyentity.codec.undecoded import UNDECODED
 from lazyentity.strict import make_strict
 from tests.backends.malformed import entity_of
 from tests.support.snapshots import Raised, outcome, snapshot
-from tests.support.stock import EntityMessage, lazy_entities_in, stock_entity
+from tests.support.stock import EntityMessage, encoded, lazy_entities_in, stock_entity
 from tests.support.strategies import Grammar, entities, wire
 from tests.support.strategies.samples import PLAIN, RICH, serialise
 from tests.support.strategies.schema import VALUE
@@ -230,6 +230,19 @@ def test_a_deleted_attribute_stays_away(lazy_type: type[LazyEntity], name: str) 
     plain_entity = lazyentity.materialize(lazy)
     assert plain_entity.__dict__.keys() == stock.__dict__.keys()
     assert dict(plain_entity) == dict(stock)
+
+
+@pytest.mark.parametrize("flags", ["text", ["text"], ("text",), {"text": 1}.keys()])
+def test_flags_in_any_container(lazy_type: type[LazyEntity], flags: Any) -> None:
+    """Copies are written as the original, also if the client looks for names in a string."""
+    lazy, stock = lazy_type.from_bytes(PLAIN), stock_entity(PLAIN)
+    for entity in (lazy, stock):
+        entity["held"] = stock_entity(PLAIN)
+        for each in (entity, entity["held"]):
+            each.exclude_from_indexes = flags
+        dict(entity)
+    for copied in (lazyentity.materialize(lazy), *lazyentity.detach([lazy])):
+        assert encoded(copied) == encoded(stock)
 
 
 def test_assigned_meanings(lazy_type: type[LazyEntity]) -> None:
