@@ -127,8 +127,9 @@ def start(command: list[str], profile: bool) -> int:
         if sys.platform == "win32":
             return subprocess.call(command, env=environment(profile))  # noqa: S603  # its purpose
         dispatch.flush()
-        # Python ignores SIGPIPE, and the command would inherit that.
-        signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+        # Python ignores these, and the command would inherit that.
+        for ignored in (signal.SIGPIPE, signal.SIGXFSZ):
+            signal.signal(ignored, signal.SIG_DFL)
         os.execvpe(command[0], command, environment(profile))  # noqa: S606  # no shell: its purpose
     except (FileNotFoundError, NotADirectoryError) as error:
         raise Failure(_not_found(command[0]), status=_NOT_FOUND) from error

@@ -127,11 +127,12 @@ def test_the_options_are_those_of_the_environment(folder: Path) -> None:
 _SCRIPT = "import sys; from lazyentity.cli.run import script; sys.exit(script())"
 
 
-def test_any_command() -> None:
+@pytest.mark.parametrize("name", ["PIPE", "XFSZ"])
+def test_any_command(name: str) -> None:
     """Its name is looked up, and signals act, as in a shell."""
-    program = f'echo "${run.PATH}"; kill -PIPE $$'
+    program = f'echo "${run.PATH}"; kill -{name} $$'
     finished = process(sys.executable, "-c", _SCRIPT, "sh", "-c", program, PYTHONPATH="other")
-    assert finished.returncode == -signal.SIGPIPE
+    assert finished.returncode == -getattr(signal, f"SIG{name}")
     assert finished.stdout.split() == [f"{run.BOOTSTRAP}{os.pathsep}other"]
 
 
