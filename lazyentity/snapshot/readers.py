@@ -150,6 +150,10 @@ class Readers:
         self._free: list[Reader] = []
         _all_readers[id(self)] = self
 
+    def __reduce__(self) -> tuple[type[Readers], tuple[Path]]:
+        # A copy has no readers, which neither threads nor processes can share.
+        return type(self), (self._path,)
+
     @contextlib.contextmanager
     def transaction(self) -> Iterator[Reader]:
         """Give a reader that sees one state of the file.

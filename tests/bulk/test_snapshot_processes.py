@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 import signal
 import sqlite3
 import struct
@@ -15,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from lazyentity.snapshot import Snapshot, SnapshotError
+from lazyentity.snapshot import Snapshot, SnapshotError, readers
 from tests.bulk.refreshing import COUNT, beside, entities_in, refresh_elsewhere, states
 from tests.support import forks
 
@@ -168,6 +170,18 @@ def test_a_process_that_is_forked_by_the_iterator_of_a_refresh(path: Path, repla
         path,
     )
     assert beside(path) == []
+
+
+@pytest.mark.parametrize(
+    "duplicate", [copy.copy, copy.deepcopy, lambda saved: pickle.loads(pickle.dumps(saved))]
+)
+def test_copies(path: Path, duplicate: Callable[[Snapshot], Snapshot]) -> None:
+    """They read the same file, whatever was read before, and survive forks as any other."""
+    saved = Snapshot(path)
+    states(saved)
+    copied = duplicate(saved)
+    assert states(copied) == {"old": COUNT}
+    assert copied._readers in readers._all_readers.values()
 
 
 def test_forks_while_another_thread_makes_snapshots(path: Path) -> None:
