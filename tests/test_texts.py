@@ -16,11 +16,8 @@ FOLDERS = ("lazyentity", "patches")
 COMMANDS = "lazyentity/cli"
 
 STRINGS = {
-    ("lazyentity/bulk/reading.py", "key.database"),
-    ("lazyentity/bulk/reading.py", "self._database"),
-    ("lazyentity/bulk/reading.py", "self._project"),
-    ("lazyentity/bulk/writing.py", "ours"),
-    ("lazyentity/bulk/writing.py", "theirs"),
+    ("lazyentity/bulk/rpcs.py", "ours"),
+    ("lazyentity/bulk/rpcs.py", "theirs"),
     ("lazyentity/__init__.py", "__name__"),
     ("lazyentity/__init__.py", "name"),
     ("lazyentity/_choice.py", "requested"),

@@ -16,11 +16,10 @@ from lazyentity._backend import convert_found
 from lazyentity._types import describe_type, require_keys
 from lazyentity.bulk.coalescing import uncoalesced
 from lazyentity.bulk.limits import CONCURRENCY, MAX_KEYS
-from lazyentity.bulk.rpcs import Rpcs, complete_key_encoder, is_partial, serialised_key
+from lazyentity.bulk.rpcs import Rpcs, complete_key_encoder, require_own, serialised_key
 from lazyentity.bulk.streams import Answer, Stream, bulk_error
 from lazyentity.bulk.transactions import refuse_in_transaction
 from lazyentity.bulk.windows import Window
-from lazyentity.codec.describing import safe_repr
 from lazyentity.codec.interruptions import raise_if_of_handler
 from lazyentity.patches.datastore.wrapping import conversion_of, reader_of, reading
 
@@ -133,17 +132,7 @@ class Lookups:
     def _serialised(self, key: Key) -> bytes:
         if not isinstance(key, Key):
             raise TypeError(f"get_many() takes keys, not {describe_type(key)}")
-        if key.project != self._project:
-            raise ValueError(f"{safe_repr(key)} is not of the client's project {self._project!r}")
-        if (key.database or "") != self._database:
-            raise ValueError(
-                f"{safe_repr(key)} is of the database {key.database!r}, and the client of "
-                f"{self._database!r}"
-            )
-        if is_partial(key):
-            raise ValueError(
-                f"{safe_repr(key)} has neither an id nor a name, so no entity can have it"
-            )
+        require_own(self._client, key, is_complete=True)
         return serialised_key(key)
 
     def refuse_in_transaction(self) -> None:

@@ -73,6 +73,22 @@ def is_partial(key: Key) -> bool:
     return bool(key_is_partial(key, _is_partial))
 
 
+def require_own(client: datastore.Client, key: Key, *, is_complete: bool) -> None:
+    """Check that a key is of the client's project and database, and complete if it has to be.
+
+    Raises:
+        ValueError: it is not.
+    """
+    for name in ("project", "database"):
+        theirs, ours = getattr(key, name), getattr(client, name)
+        if (theirs or None) != (ours or None):
+            raise ValueError(
+                f"{safe_repr(key)} is of the {name} {theirs!r}, and the client of {ours!r}"
+            )
+    if is_complete and is_partial(key):
+        raise ValueError(f"{safe_repr(key)} has neither an id nor a name, so no entity can have it")
+
+
 def key_message(key: Key) -> Any:
     """Return the upb ``google.datastore.v1.Key`` of a key."""
     return encoded_key(key)._pb

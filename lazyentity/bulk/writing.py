@@ -18,7 +18,7 @@ from lazyentity.bulk.limits import (
     MAX_MUTATIONS,
     MAX_REQUEST_BYTES,
 )
-from lazyentity.bulk.rpcs import complete_key_encoder, is_partial, serialised_key
+from lazyentity.bulk.rpcs import complete_key_encoder, is_partial, require_own, serialised_key
 from lazyentity.bulk.sending import Chunk, Sending, Write, by_key
 from lazyentity.bulk.transactions import refuse_in_batch
 from lazyentity.codec.describing import safe_repr
@@ -85,7 +85,7 @@ def put_many(
         key_is_partial = False
         identity: bytes | int | None = complete_key_bytes(entity.key, project, database)
         if identity is None:
-            _require_own(client, entity.key)
+            require_own(client, entity.key, is_complete=False)
             # An entity without an id is written once, however often the caller passes it.
             key_is_partial = is_partial(entity.key)
             identity = id(entity) if key_is_partial else serialised_key(entity.key)
@@ -148,11 +148,7 @@ def delete_many(
             raise ValueError("an entity to be deleted must have a key")
         if not isinstance(key, Key):
             raise TypeError(f"delete_many() takes keys and entities, not {describe_type(given)}")
-        _require_own(client, key)
-        if is_partial(key):
-            raise ValueError(
-                f"{safe_repr(key)} has neither an id nor a name, so no entity can have it"
-            )
+        require_own(client, key, is_complete=True)
         serialised = serialised_key(key)
         return Write(key, serialised, None, serialised, True, None)
 
@@ -173,15 +169,6 @@ def _encoder() -> Callable[[Entity], tuple[bytes, bool]]:
         return entity_bytes
     # Somebody else replaced the client's function, or a class: it is used as the client does.
     return lambda entity: (helpers.entity_to_protobuf(entity)._pb.SerializeToString(), False)
-
-
-def _require_own(client: datastore.Client, key: Key) -> None:
-    for name in ("project", "database"):
-        theirs, ours = getattr(key, name), getattr(client, name)
-        if (theirs or None) != (ours or None):
-            raise ValueError(
-                f"{safe_repr(key)} is of the {name} {theirs!r}, and the client of {ours!r}"
-            )
 
 
 def _too_large(key: Key, size: int) -> ValueError | None:

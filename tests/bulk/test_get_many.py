@@ -258,11 +258,11 @@ def test_refused_keys(
 ) -> None:
     for wrong, kind, text in (
         (client.key(_KIND), ValueError, "neither an id nor a name"),
-        (Key(_KIND, 1, project="another"), ValueError, "not of the client's project"),
+        (Key(_KIND, 1, project="another"), ValueError, "of the project 'another', and the"),
         (
             Key(_KIND, 1, project=client.project, database="another"),
             ValueError,
-            "of the database 'another', and the client of ''",
+            "of the database 'another', and the client of None",
         ),
         ((_KIND, 1), TypeError, "takes keys, not tuple"),
     ):
