@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import uuid
 from collections.abc import Iterator
 from typing import Any
 
@@ -19,17 +18,16 @@ from google.api_core.exceptions import (
 from google.cloud import datastore
 from google.cloud.datastore.helpers import GeoPoint
 from google.cloud.datastore_v1.types.datastore import CommitRequest
-from google.cloud.environment_vars import GCD_HOST
 
 import lazyentity
-from lazyentity.bench.server.process import LoopbackServer
 from lazyentity.packed import command, is_packed, pack, unpack
 from lazyentity.packed import migration as migrations
 from lazyentity.packed.command import main
 from lazyentity.packed.migration import Migration, Report
 from lazyentity.patches.clients import CLIENTS
-from tests.support import clients
 from tests.support.stock import encoded
+
+pytestmark = pytest.mark.parametrize("transport", ["grpc"])
 
 DOCUMENT = {"lines": [{"price": 2.5, "sku": "a"}], "note": "x" * 200}
 LEFT = {
@@ -40,21 +38,6 @@ LEFT = {
     "a value of type int": 7,
     "cannot be packed": {"where": GeoPoint(1, 2)},
 }
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[LoopbackServer]:
-    with LoopbackServer() as running:
-        yield running
-
-
-@pytest.fixture
-def client(server: LoopbackServer, monkeypatch: pytest.MonkeyPatch) -> Iterator[datastore.Client]:
-    """A stock client of a new project; the environment names its server."""
-    made = clients.make_client(server.grpc_port, "grpc", project=f"p-{uuid.uuid4().hex}")
-    monkeypatch.setenv(GCD_HOST, f"127.0.0.1:{server.grpc_port}")
-    yield made
-    clients.close(made)
 
 
 def put(client: datastore.Client, name: str, **properties: Any) -> datastore.Entity:
