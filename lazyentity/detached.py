@@ -98,6 +98,8 @@ def _copy(entity: LazyEntityBase, raw: bytes, values: dict[Any, Any]) -> Any:
         values: the properties of the copy, as the storage of ``entity`` had them at one moment.
     """
     duplicate = plain_type(entity)._from_raw(raw)
+    # First: vars() in another thread reads all attributes, and only then counts them as deleted.
+    duplicate._deleted_attributes = entity._deleted_attributes
     meanings = _meanings_of(entity)
     copies = {name: _copy_value(value) for name, value in values.items()}
     dict.clear(duplicate)
@@ -111,7 +113,6 @@ def _copy(entity: LazyEntityBase, raw: bytes, values: dict[Any, Any]) -> Any:
     if meanings is not None:
         attributes["_meanings"] = _meanings_of_copies(meanings, values, copies)
     touched_attributes(duplicate).update(attributes)
-    duplicate._deleted_attributes = entity._deleted_attributes
     return duplicate
 
 

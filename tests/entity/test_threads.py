@@ -152,3 +152,23 @@ def test_meanings_that_another_thread_reads_while_materializing(
     monkeypatch.setattr(lazy_type, "_decoded", in_the_middle, raising=False)
     expected = snapshot(stock_entity(MANY))
     assert snapshot(lazyentity.materialize(entity)) == expected
+
+
+def test_attributes_that_another_thread_reads_while_detaching(
+    lazy_type: type[LazyEntity], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The detached entity has all of them."""
+    entity = lazy_type.from_bytes(MANY)
+    assert entity.exclude_from_indexes == set()
+    iterate = lazy_type.__iter__
+
+    def in_the_middle(self: Any) -> Any:
+        if self is entity:
+            # As a copy or a pickle does.
+            vars(self)
+        return iterate(self)
+
+    monkeypatch.setattr(lazy_type, "__iter__", in_the_middle)
+    (detached,) = lazyentity.detach([entity])
+    assert vars(detached).keys() == vars(entity).keys()
+    assert detached.key == entity.key
