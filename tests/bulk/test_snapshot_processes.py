@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import itertools
 import pickle
 import signal
 import sqlite3
@@ -18,7 +19,9 @@ from typing import Any
 import pytest
 
 from lazyentity.snapshot import Snapshot, SnapshotError, readers
+from tests.bulk.interrupting import raised_by
 from tests.bulk.refreshing import COUNT, beside, entities_in, refresh_elsewhere, states
+from tests.fuzz.points import Points
 from tests.support import forks
 
 pytestmark = pytest.mark.any_backend
@@ -251,6 +254,21 @@ def test_killed_refreshes(tmp_path: Path, kills: int) -> None:
     """A process that is killed at any moment leaves the old state or the new one, and no other."""
     counts = forks.answer("-m", "tests.bulk.crash_program", str(tmp_path), str(kills), "1")
     assert counts["old"] + counts["new"] + counts["nothing"] == kills
+
+
+def test_each_point_of_a_refresh(path: Path) -> None:
+    """The exception of a signal handler comes out as itself, and leaves the old state."""
+    saved, error = Snapshot(path), KeyboardInterrupt()
+    for at in itertools.count(1):
+        points = Points(error, at, ("/lazyentity/snapshot/refreshing.py",))
+        with points.traced():
+            raised = raised_by(lambda: saved.refresh(entities_in("new", 2)))
+        if not points.is_raised:
+            break
+        assert raised is error
+        assert states(saved) == {"old": COUNT}
+    assert raised is None
+    assert states(saved) == {"new": 2}
 
 
 def test_processes_that_make_one_file(tmp_path: Path) -> None:
