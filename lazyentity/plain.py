@@ -17,8 +17,6 @@ from lazyentity.codec.undecoded import holds_undecoded
 from lazyentity.entity import LazyEntityBase, touched_attributes
 from lazyentity.profiling import observer
 
-_CONTAINERS = (list, dict)
-
 
 def materialize(entity: Entity) -> Entity:
     """Return a plain stock entity with everything decoded.
@@ -178,10 +176,7 @@ def _copy(entity: Any, to_stock: Callable[[Any], Entity]) -> Entity:
         entity._decode_all("materialize()")
     values = dict(dict.items(entity))
     plain: Any = entity._empty_plain() if isinstance(entity, LazyEntityBase) else Entity()
-    plain.update(values)
-    for name, value in values.items():
-        if isinstance(value, _CONTAINERS):
-            plain[name] = _stock_value(value, to_stock)
+    plain.update({name: _stock_value(value, to_stock) for name, value in values.items()})
     attributes = dict(vars(entity))
     plain.__dict__.update(attributes)
     if "exclude_from_indexes" in attributes:

@@ -214,9 +214,9 @@ def test_get_many(client: Client, *, is_iterator: bool) -> None:
     """The options of a wrapped client hold."""
     keys = stored(client, _KIND, 2)
     wrapped = lazyentity.wrap(client, prefetch=["number"], strict=True)
-    coalesced: Any
-    for coalesced in (coalesce(wrapped), coalesce(coalesce(wrapped))):  # type: ignore[arg-type]  # a proxy is one
-        for entity in get_many(coalesced, iter(keys) if is_iterator else keys):
+    given: Any
+    for given in (wrapped, coalesce(wrapped), coalesce(coalesce(wrapped))):  # type: ignore[arg-type]  # a proxy is one
+        for entity in get_many(given, iter(keys) if is_iterator else keys):
             assert isinstance(entity, lazyentity.LazyEntity)
             assert lazyentity.decoded(entity) == ("number",)
 

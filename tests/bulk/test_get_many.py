@@ -244,14 +244,6 @@ def test_inside_eager(client: Client) -> None:
         assert entity_types(get_many(wrapped, keys)) == {"Entity"}
 
 
-def test_options_of_a_wrapped_client(client: Client) -> None:
-    keys = stored(client, _KIND, 1)
-    strict = lazyentity.wrap(client, prefetch=["number"], strict=True)
-    entity: Any
-    (entity,) = get_many(strict, keys)
-    assert lazyentity.decoded(entity) == ("number",)
-
-
 @any_iterable
 def test_refused_keys(
     client: Client, service: RecordingService, iterate: Callable[[Any], Any]

@@ -17,7 +17,7 @@ from google.cloud import datastore
 
 from lazyentity.bulk import coalesce, coalescing, delete_many, get_many, put_many
 from tests.bulk.interrupting import Signalled, ended_threads, raised_by
-from tests.bulk.services import FAST, Call, RecordingService, Served, connected, stored
+from tests.bulk.services import FAST, Call, RecordingService, stored
 from tests.fuzz.points import Points
 
 pytestmark = [
@@ -293,21 +293,19 @@ def test_a_generator_is_over(client: Client, service: RecordingService) -> None:
         signal.signal(signal.SIGUSR1, before)
 
 
+# Not over gRPC: see the comment on _kept.
+@pytest.mark.parametrize("transport", ["http"])
+@pytest.mark.parametrize("any_client", ["stock"], indirect=True)
 @pytest.mark.parametrize("error", [_Limit(), BadRequest("by a handler")])
 def test_a_coalesced_get_that_leads(
-    running: Served, service: RecordingService, monkeypatch: pytest.MonkeyPatch, error: Exception
+    any_client: Client,
+    service: RecordingService,
+    monkeypatch: pytest.MonkeyPatch,
+    error: Exception,
 ) -> None:
     """Its caller alone gets the exception; those that wait for its look-up get their entities."""
-    # Not over gRPC: see the comment on _kept.
-    with connected(running, "http", namespace="leads") as client:
-        _interrupt_leader(client, service, monkeypatch, error)
-
-
-def _interrupt_leader(
-    client: Client, service: RecordingService, monkeypatch: pytest.MonkeyPatch, error: Exception
-) -> None:
-    keys = stored(client, _KIND, 3)
-    coalesced = coalesce(client)
+    keys = stored(any_client, _KIND, 3)
+    coalesced = coalesce(any_client)
     monkeypatch.setattr(coalescing, "WAIT_SECONDS", 60)
     service.forget()
     first_may_go = threading.Event()

@@ -17,7 +17,6 @@ from google.api_core.exceptions import (
 )
 from google.cloud import datastore
 from google.cloud.datastore.helpers import GeoPoint
-from google.cloud.datastore_v1.types.datastore import CommitRequest
 
 import lazyentity
 from lazyentity.packed import command, is_packed, pack, unpack
@@ -25,6 +24,7 @@ from lazyentity.packed import migration as migrations
 from lazyentity.packed.command import main
 from lazyentity.packed.migration import Migration, Report
 from lazyentity.patches.clients import CLIENTS
+from tests.bulk.services import RecordingService
 from tests.support.stock import encoded
 
 pytestmark = pytest.mark.parametrize("transport", ["grpc"])
@@ -268,46 +268,36 @@ def test_contention(client: datastore.Client, monkeypatch: pytest.MonkeyPatch) -
     assert (report.seen, report.packed) == (1, 0)
 
 
+def commits_of(
+    client: datastore.Client, service: RecordingService, documents: list[Any], compress_from: int
+) -> Report:
+    """Migrate documents in two commits; return the report."""
+    for number, document in enumerate(documents):
+        put(client, f"a{number}", result=document)
+    service.forget()
+    (report,) = Migration(client, "Order", "result", compress_from).run(Report())
+    assert report.packed == len(documents)
+    assert len(service.commits()) == 2
+    return report
+
+
 def test_large_entities_are_written_in_several_commits(
-    client: datastore.Client, monkeypatch: pytest.MonkeyPatch
+    client: datastore.Client, service: RecordingService
 ) -> None:
     """A commit stays below the limit of its size."""
-    for number in range(12):
-        put(client, f"a{number}", result={"text": "x" * 900_000})
-    commits = []
-    original: Any = client.transaction
-
-    def counted() -> Any:
-        commits.append(1)
-        return original()
-
-    monkeypatch.setattr(client, "transaction", counted)
-    (report,) = migration(client).run(Report())
-    assert report.packed == 12
-    assert len(commits) == 2
+    report = commits_of(client, service, [{"text": "x" * 900_000}] * 12, 512)
     assert report.bytes_before > 10_000_000 > 10_000 > report.bytes_after
 
 
 def test_commits_of_values_that_become_larger(
-    client: datastore.Client, monkeypatch: pytest.MonkeyPatch
+    client: datastore.Client, service: RecordingService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Their size is that of the packed entities: bytes inside of a document take a third more."""
     monkeypatch.setattr(migrations, "_TRANSACTION_BYTES", 100_000)
-    for number in range(9):
-        put(client, f"a{number}", result={"blob": random.Random(number).randbytes(10_900)})
-    sizes: list[int] = []
-    original: Any = client._datastore_api.commit
-
-    def sized(request: Any, **options: Any) -> Any:
-        sizes.append(CommitRequest.pb(CommitRequest(request)).ByteSize())
-        return original(request=request, **options)
-
-    monkeypatch.setattr(client._datastore_api, "commit", sized)
-    (report,) = Migration(client, "Order", "result", 1_000_000).run(Report())
-    assert report.packed == 9
+    blobs = [{"blob": random.Random(number).randbytes(10_900)} for number in range(9)]
+    report = commits_of(client, service, blobs, 1_000_000)
     assert report.bytes_before < 100_000 < report.bytes_after
-    assert len(sizes) == 2
-    assert max(sizes) <= 102_000
+    assert max(commit.ByteSize() for commit in service.commits()) <= 102_000
 
 
 @pytest.mark.parametrize("dry_run", [False, True])
