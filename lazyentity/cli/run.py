@@ -132,15 +132,11 @@ def start(command: list[str], profile: bool) -> int:
             signal.signal(ignored, signal.SIG_DFL)
         os.execvpe(command[0], command, environment(profile))  # noqa: S606  # no shell: its purpose
     except (FileNotFoundError, NotADirectoryError) as error:
-        raise Failure(_not_found(command[0]), status=_NOT_FOUND) from error
+        hint = _hint(command[0]) or "; check its name and PATH"
+        raise Failure(f"there is no command {command[0]!r}{hint}", _NOT_FOUND) from error
     except OSError as error:
         hint = _hint(command[0])
         raise Failure(f"cannot run {command[0]!r}: {error.strerror}{hint}", _CANNOT_RUN) from error
-
-
-def _not_found(name: str) -> str:
-    hint = _hint(name)
-    return f"there is no command {name!r}{hint or '; check its name and PATH'}"
 
 
 def _hint(name: str) -> str:
