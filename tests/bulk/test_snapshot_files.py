@@ -232,14 +232,6 @@ def test_large_cells_are_not_read(path: Path, damage: str, version: int) -> None
     assert forks.answer("-c", program, str(path)) < size / 2
 
 
-def _make_text(path: Path) -> None:
-    path.write_text("This is the text of a file that is no database at all.")
-
-
-def _make_one_byte(path: Path) -> None:
-    path.write_bytes(b"x")
-
-
 def _make_another_database(path: Path) -> None:
     path.unlink()
     change(path, "CREATE TABLE entities (key, content)")
@@ -265,15 +257,20 @@ def _make_newer(path: Path) -> None:
 @pytest.mark.parametrize(
     ("make", "text"),
     [
-        (_make_text, "not a SQLite database|is not a snapshot, or so damaged"),
-        (_make_one_byte, "not a SQLite database"),
+        (
+            lambda path: path.write_text("This is the text of a file that is no database at all."),
+            "not a SQLite database|is not a snapshot, or so damaged",
+        ),
+        (lambda path: path.write_bytes(b"x"), "not a SQLite database"),
         (_make_another_database, "another SQLite database"),
         (_make_another_in_wal_mode, "another SQLite database"),
         (_make_newer, "install a newer lazyentity"),
     ],
     ids=["text", "byte", "database", "WAL", "newer"],
 )
-def test_foreign_files_are_not_touched(path: Path, make: Callable[[Path], None], text: str) -> None:
+def test_foreign_files_are_not_touched(
+    path: Path, make: Callable[[Path], object], text: str
+) -> None:
     make(path)
     before = path.read_bytes()
     saved = Snapshot(path)
