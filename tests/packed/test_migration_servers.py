@@ -47,15 +47,7 @@ def test_unavailability(client: datastore.Client, service: RecordingService, met
 def test_a_commit_whose_answer_is_lost(client: datastore.Client, service: RecordingService) -> None:
     """The entities were written, and are counted as that."""
     fill(client, 2)
-    left = [refusal(UNAVAILABLE)]
-
-    def lost(response: bytes) -> bytes:
-        if left:
-            raise left.pop()
-        return response
-
-    service.forget()
-    service.change = {"Commit": lost}
+    service.fail_applied_commits()
     report = migrate(client)
     assert (report.packed, report.left) == (2, {})
     assert report.bytes_before > 600
