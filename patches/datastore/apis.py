@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from google.cloud.datastore import _http
+from google.cloud.datastore import _http, helpers
 from google.cloud.datastore_v1.services.datastore import client as grpc_client
 from google.cloud.datastore_v1.services.datastore.client import DatastoreClient
 from google.cloud.datastore_v1.services.datastore.transports.grpc import DatastoreGrpcTransport
@@ -18,7 +18,7 @@ from lazyentity.patches.api.transports import (
     LazyDatastoreGrpcTransport,
     sent,
 )
-from lazyentity.patches.upstream import UpstreamModules
+from lazyentity.patches.upstream import UpstreamModules, is_upstream
 
 # A replacement that somebody else puts in their place gets the request that the client makes.
 _upstream = UpstreamModules(grpc_client, _http)
@@ -65,6 +65,12 @@ _STOCK: Final[dict[type, type]] = {
     LazyHTTPDatastoreAPI: _http.HTTPDatastoreAPI,
 }
 _LAZY_API = "_lazyentity_api"
+# Version 2.20 came with the first.
+_HELPERS: Final = tuple(
+    name
+    for name in ("get_transaction_options", "get_read_options", "set_database_id_to_request")
+    if hasattr(helpers, name)
+)
 _OVERRIDDEN = frozenset(("commit", "lookup", "run_query"))
 
 
@@ -99,6 +105,11 @@ def reads_as_known(api: Any, method: str) -> bool:
         and method not in vars(api)
         and getattr(stock, method) is _READS[stock][method]
     )
+
+
+def options_are_known() -> bool:
+    """Whether nobody replaced a helper by which the client makes the options of a read."""
+    return all(is_upstream(getattr(helpers, name), helpers) for name in _HELPERS)
 
 
 def _http_reads_replaced(api: Any) -> bool:

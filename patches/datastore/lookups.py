@@ -17,7 +17,7 @@ from lazyentity._backend import EntityReader, complete_key_bytes
 from lazyentity.codec.keys import DIRECT
 from lazyentity.patches.api.requests import LookupBytes
 from lazyentity.patches.api.responses import LookupResponse
-from lazyentity.patches.datastore.apis import reads_as_known
+from lazyentity.patches.datastore.apis import options_are_known, reads_as_known
 from lazyentity.patches.datastore.reading import read_message
 from lazyentity.patches.datastore.seams import KEY_ENCODING
 from lazyentity.patches.upstream import is_upstream
@@ -93,4 +93,6 @@ def _is_known() -> bool:
         DIRECT
         and is_upstream(to_protobuf, key_module)
         and is_upstream(client_module._extended_lookup, client_module)
+        and is_upstream(client_module._make_retry_timeout_kwargs, client_module)
+        and options_are_known()
     )

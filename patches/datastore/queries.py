@@ -12,7 +12,6 @@ from collections.abc import Callable
 from types import MethodType, NoneType
 from typing import Any, Final
 
-from google.cloud.datastore import helpers
 from google.cloud.datastore import query as query_module
 from google.cloud.datastore_v1.types import datastore as datastore_pb2
 from google.cloud.datastore_v1.types import query as query_pb2
@@ -20,7 +19,7 @@ from google.cloud.datastore_v1.types import query as query_pb2
 from lazyentity.codec.interruptions import raise_if_of_handler
 from lazyentity.patches.api.requests import QueryBytes, query_head
 from lazyentity.patches.api.responses import explain_metrics_of
-from lazyentity.patches.datastore.apis import reads_as_known
+from lazyentity.patches.datastore.apis import options_are_known, reads_as_known
 from lazyentity.patches.datastore.pages import lazy_page, page_of
 from lazyentity.patches.upstream import UpstreamModules, is_upstream
 
@@ -38,12 +37,6 @@ _properties_of = operator.attrgetter(
     "ancestor", "distinct_on", "filters", "kind", "namespace", "order", "project", "projection"
 )
 _properties = _properties_of(query_module.Query)
-# Version 2.20 came with the first.
-_HELPERS: Final = tuple(
-    name
-    for name in ("get_transaction_options", "get_read_options", "set_database_id_to_request")
-    if hasattr(helpers, name)
-)
 _FILTERS: Final = frozenset((query_module.PropertyFilter, query_module.And, query_module.Or))
 _OPTIONAL_STR: Final = frozenset((str, NoneType))
 
@@ -109,7 +102,7 @@ def _is_known(iterator: Any) -> bool:
         _building.are_upstream(type(iterator))
         and all(_is_of_class(iterator, name) for name in _METHODS)
         and is_upstream(query_module._pb_from_query, query_module)
-        and all(is_upstream(getattr(helpers, name), helpers) for name in _HELPERS)
+        and options_are_known()
     )
 
 

@@ -106,6 +106,7 @@ CLIENT: Final = ClientSpec(
             "Client._http",
             "_MAX_LOOPS",
             "_extended_lookup",
+            "_make_retry_timeout_kwargs",
         ),
         _ENTITY: ("Entity._meanings",),
         _HELPERS: (

@@ -281,6 +281,9 @@ def _of_class(name: str) -> Callable[[Client], Any]:
 
 WHERE: dict[str, tuple[Read, Callable[[Client], Any]]] = {
     "get: the client's function": (get, _replaced(client_module, "_extended_lookup")),
+    "get: the options of the RPC": (get, _replaced(client_module, "_make_retry_timeout_kwargs")),
+    "get: the options": (get, _replaced(helpers, "get_read_options")),
+    "get: the database": (get, _replaced(helpers, "set_database_id_to_request")),
     "get: the keys": (get, _replaced(datastore.Key, "to_protobuf")),
     "get: the conversion": (get, _replaced(helpers, "entity_from_protobuf")),
     "get: the API object": (get, _of_api("lookup")),
