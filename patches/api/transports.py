@@ -8,10 +8,12 @@ come from the generated classes.
 
 from __future__ import annotations
 
+import copy
 import functools
 from collections.abc import Callable
 from typing import Any
 
+from google.api_core.grpc_helpers import wrap_errors
 from google.cloud.datastore_v1.services.datastore import client as grpc_client
 from google.cloud.datastore_v1.services.datastore.client import DatastoreClient
 from google.cloud.datastore_v1.services.datastore.transports.grpc import DatastoreGrpcTransport
@@ -43,6 +45,7 @@ class LazyDatastoreGrpcTransport(DatastoreGrpcTransport):
 
     _read_lookup: Callable[..., Any] = staticmethod(LookupResponse.deserialize)
     _read_query: Callable[..., Any] = staticmethod(RunQueryResponse.deserialize)
+    _reader: EntityReader | None = None
 
     def __init__(self, *, reader: EntityReader | None = None, **options: Any) -> None:
         # First: the constructor of the generated class asks for the methods.
@@ -77,6 +80,28 @@ class LazyDatastoreGrpcTransport(DatastoreGrpcTransport):
     @property
     def commit(self) -> Callable[[Any], Any]:
         return self._stub("Commit", _serialise_commit, datastore_pb2.CommitResponse.deserialize)
+
+
+def lazy_transport(transport: Any) -> Any:
+    """Return the lazy counterpart of a transport, which shares its state: channel, retry, headers.
+
+    Args:
+        transport: a ``DatastoreGrpcTransport``. It is returned as it is if somebody else's function
+            sends one of its RPCs.
+    """
+    lazy = LazyDatastoreGrpcTransport.__new__(LazyDatastoreGrpcTransport)
+    lazy.__dict__ = transport.__dict__
+    methods = transport._wrapped_methods
+    made = {}
+    for name in ("lookup", "run_query", "commit"):
+        method = copy.copy(methods[getattr(transport, name)])
+        if "_target" not in vars(method):
+            return transport
+        stub = getattr(lazy, name)
+        method._target = wrap_errors(stub)
+        made[stub] = method
+    methods.update(made)
+    return lazy
 
 
 class LazyDatastoreClient(DatastoreClient):

@@ -13,20 +13,16 @@ from google.cloud.datastore_v1.types import datastore as datastore_pb2
 
 from lazyentity.patches.api.requests import commit_request, lookup_request
 from lazyentity.patches.api.responses import LookupResponse, RunQueryResponse
-from lazyentity.patches.api.transports import (
-    LazyDatastoreClient,
-    LazyDatastoreGrpcTransport,
-    sent,
-)
+from lazyentity.patches.api.transports import LazyDatastoreClient, lazy_transport, sent
 from lazyentity.patches.upstream import UpstreamModules, is_upstream
 
 # A replacement that somebody else puts in their place gets the request that the client makes.
 _upstream = UpstreamModules(grpc_client, _http)
-_READS: Final[dict[type, dict[str, Any]]] = {
-    kind: {name: _upstream.upstream_function(kind, name) for name in ("lookup", "run_query")}
+_OVERRIDDEN: Final = ("commit", "lookup", "run_query")
+_OWN: Final[dict[type, dict[str, Any]]] = {
+    kind: {name: _upstream.upstream_function(kind, name) for name in _OVERRIDDEN}
     for kind in (DatastoreClient, _http.HTTPDatastoreAPI)
 }
-_http_commit = _upstream.upstream_function(_http.HTTPDatastoreAPI, "commit")
 
 
 class LazyHTTPDatastoreAPI(_http.HTTPDatastoreAPI):
@@ -55,8 +51,7 @@ class LazyHTTPDatastoreAPI(_http.HTTPDatastoreAPI):
         return sent(self._read, "runQuery", request, kinds, retry=retry, timeout=timeout)
 
     def commit(self, request: Any, retry: Any = None, timeout: Any = None) -> Any:
-        if _http.HTTPDatastoreAPI.commit is _http_commit:
-            request = commit_request(request, by_bytes=False)
+        request = commit_request(request, by_bytes=False)
         return super().commit(request=request, retry=retry, timeout=timeout)  # type: ignore[no-untyped-call]  # upstream is untyped
 
 
@@ -71,7 +66,7 @@ _HELPERS: Final = tuple(
     for name in ("get_transaction_options", "get_read_options", "set_database_id_to_request")
     if hasattr(helpers, name)
 )
-_OVERRIDDEN = frozenset(("commit", "lookup", "run_query"))
+_METHODS = frozenset(name for kind in _OWN for name in dir(kind) if not name.startswith("_"))
 
 
 def lazy_api(api: Any) -> Any:
@@ -79,17 +74,23 @@ def lazy_api(api: Any) -> Any:
 
     Only the API objects that a client makes for itself have one. Anything else (a mock, a subclass,
     an object with somebody's own method or transport) is returned as it is. So is an HTTP API
-    object while its class has somebody's own read method.
+    object while its class has somebody's own method.
     """
-    make = _makers.get(type(api))
-    if make is None:
+    making = _makers.get(type(api))
+    if making is None:
         return api
     attributes = vars(api)
-    if not _OVERRIDDEN.isdisjoint(attributes) or _http_reads_replaced(api):
+    if not _METHODS.isdisjoint(attributes) or _is_http_replaced(api):
         return api
+    name, make = making
+    under = attributes.get(name)
     # Kept on the API object itself: the two live and die together, with the client they refer to.
-    lazy = attributes.get(_LAZY_API)
-    return attributes.setdefault(_LAZY_API, make(api)) if lazy is None else lazy
+    kept = attributes.get(_LAZY_API)
+    if kept is None:
+        kept = attributes.setdefault(_LAZY_API, (under, make(api)))
+    if kept[0] is not under:
+        kept = attributes[_LAZY_API] = (under, make(api))
+    return kept[1]
 
 
 def reads_as_known(api: Any, method: str) -> bool:
@@ -103,7 +104,7 @@ def reads_as_known(api: Any, method: str) -> bool:
     return (
         stock is not None
         and method not in vars(api)
-        and getattr(stock, method) is _READS[stock][method]
+        and getattr(stock, method) is _OWN[stock][method]
     )
 
 
@@ -112,26 +113,30 @@ def options_are_known() -> bool:
     return all(is_upstream(getattr(helpers, name), helpers) for name in _HELPERS)
 
 
-def _http_reads_replaced(api: Any) -> bool:
-    # The lazy counterpart sends reads by itself, and would bypass a replacement in the class.
+def _is_http_replaced(api: Any) -> bool:
+    # The lazy counterpart sends reads by itself, and would bypass a replacement in the class, or
+    # give the function that sends requests other classes than the client does.
     stock = _http.HTTPDatastoreAPI
-    return type(api) is stock and any(
-        getattr(stock, name) is not read for name, read in _READS[stock].items()
+    return type(api) is stock and not (
+        all(getattr(stock, name) is own for name, own in _OWN[stock].items())
+        and is_upstream(_http._rpc, _http)
     )
 
 
 def _lazy_grpc_api(api: Any) -> Any:
-    if type(api.transport) is not DatastoreGrpcTransport:
+    given = api.transport
+    transport = lazy_transport(given) if type(given) is DatastoreGrpcTransport else given
+    if transport is given:
         return api
-    transport = LazyDatastoreGrpcTransport(channel=api.transport.grpc_channel)
-    transport._credentials = api.transport._credentials
     # Not by the constructor, which logs that a client was created: that of the application was.
     lazy = LazyDatastoreClient.__new__(LazyDatastoreClient)
     vars(lazy).update(vars(api), _transport=transport)
+    vars(lazy).pop(_LAZY_API, None)
     return lazy
 
 
-_makers: dict[type, Callable[[Any], Any]] = {
-    DatastoreClient: _lazy_grpc_api,
-    _http.HTTPDatastoreAPI: lambda api: LazyHTTPDatastoreAPI(api.client),  # type: ignore[no-untyped-call]  # upstream is untyped
+# With the attribute by which an API object sends, and which may be set to another one.
+_makers: dict[type, tuple[str, Callable[[Any], Any]]] = {
+    DatastoreClient: ("_transport", _lazy_grpc_api),
+    _http.HTTPDatastoreAPI: ("client", lambda api: LazyHTTPDatastoreAPI(api.client)),  # type: ignore[no-untyped-call]  # upstream is untyped
 }

@@ -132,8 +132,8 @@ CLIENT: Final = ClientSpec(
         ),
         "google.cloud.datastore_v1.services.datastore.client": ("DatastoreClient._transport",),
         "google.cloud.datastore_v1.services.datastore.transports.grpc": (
-            "DatastoreGrpcTransport._credentials",
             "DatastoreGrpcTransport._stubs",
+            "DatastoreGrpcTransport._wrapped_methods",
         ),
         "proto.message": ("Message._pb",),
     },

@@ -8,6 +8,7 @@ from unittest import mock
 import pytest
 from google.auth.credentials import AnonymousCredentials
 from google.cloud import datastore
+from google.cloud.datastore import _http
 from google.cloud.datastore._http import HTTPDatastoreAPI
 from google.cloud.datastore_v1.services.datastore.client import DatastoreClient
 from google.cloud.datastore_v1.services.datastore.transports.grpc import DatastoreGrpcTransport
@@ -90,24 +91,62 @@ class TestForeignApis:
         assert client._datastore_api is api
         assert read(client)["contents"] == stock
 
-    @pytest.mark.parametrize("method", ["lookup", "run_query"])
-    def test_own_method(self, client: Client, activate: Activate, method: str) -> None:
-        """An API object with a read method put in, as mock.patch.object does it, is left alone."""
-        stock = read(client)["contents"]
+    @pytest.mark.parametrize("method", ["lookup", "run_query", "begin_transaction"])
+    def test_own_method(
+        self, client: Client, activate: Activate, method: str, stock_contents: Any
+    ) -> None:
+        """An API object with a method put in, as mock.patch.object does it, is left alone."""
         api = client._datastore_api
+        client = activate(client)
+        assert read(client)["classes"] == ["LazyEntity"]
+        assert client._datastore_api is not api
         own = mock.Mock(wraps=getattr(api, method))
         setattr(api, method, own)
-        client = activate(client)
         assert client._datastore_api is api
-        assert read(client)["contents"] == stock
-        assert own.call_count
+        assert read(client)["contents"] == stock_contents
+        with client.transaction():
+            assert own.call_count
 
-    @pytest.mark.parametrize("method", ["lookup", "run_query"])
+    def test_what_sends_is_replaced(
+        self, make: Make, transport: str, activate: Activate, stock_contents: Any
+    ) -> None:
+        """Reads go on over another connection that an API object is given."""
+        client, other = make(), make()
+        sending = other._datastore_api
+        reading = activate(client)
+        assert read(reading)["classes"] == ["LazyEntity"]
+        api: Any = client._datastore_api_internal
+        if transport == "grpc":
+            api.transport.close()
+            api._transport = sending.transport
+        else:
+            client._base_url = "http://127.0.0.1:1"
+            api.client = other
+        assert read(reading) == {"classes": ["LazyEntity"], "contents": stock_contents}
+
+    @pytest.mark.parametrize("transport", ["grpc"])
+    @pytest.mark.parametrize("method", ["lookup", "run_query", "commit"])
+    def test_own_policy(self, client: Client, activate: Activate, method: str) -> None:
+        """Somebody's function around the RPCs of a method is called."""
+        api = client._datastore_api
+        key, methods = getattr(api.transport, method), api.transport._wrapped_methods
+        methods[key] = own = mock.Mock(wraps=methods[key])
+        client = activate(client)
+        client.put(datastore.Entity(client.key("Sent", 1)))
+        assert client.get(client.key("Sent", 1)) is not None
+        assert len(list(client.query(kind="Sent").fetch())) == 1
+        assert own.call_count == 1
+
+    @pytest.mark.parametrize("method", ["lookup", "run_query", "_rpc"])
     def test_own_method_of_the_class(
         self, client: Client, transport: str, activate: Activate, method: str
     ) -> None:
-        """A method that is set on the class of the API objects is called as stock calls it."""
-        stock = DatastoreClient if transport == "grpc" else HTTPDatastoreAPI
+        """Set on the class of the API objects, or in its module: it is called as stock calls it."""
+        stock: Any = DatastoreClient if transport == "grpc" else HTTPDatastoreAPI
+        if method == "_rpc":
+            if transport == "grpc":
+                pytest.skip("there is no such function")
+            stock = _http
         original = getattr(stock, method)
         given: list[Any] = []
 

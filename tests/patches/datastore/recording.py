@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import grpc
+from google.api_core.gapic_v1.client_info import ClientInfo
 from google.cloud import datastore
 from google.cloud.datastore_v1.services.datastore.client import DatastoreClient
 from google.cloud.datastore_v1.services.datastore.transports.grpc import DatastoreGrpcTransport
@@ -16,9 +17,12 @@ _make_transport: Any = DatastoreGrpcTransport
 
 
 def intercept(running: Served, client: datastore.Client, interceptor: Any) -> None:
-    """Give a client a channel with an interceptor."""
+    """Give a client a channel with an interceptor, and headers of the application's own."""
     channel = grpc.insecure_channel(f"127.0.0.1:{running.ports['grpc']}")
-    transport = _make_transport(channel=grpc.intercept_channel(channel, interceptor))
+    transport = _make_transport(
+        channel=grpc.intercept_channel(channel, interceptor),
+        client_info=ClientInfo(user_agent="theirs"),
+    )
     client._datastore_api_internal = DatastoreClient(transport=transport)
 
 

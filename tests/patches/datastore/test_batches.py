@@ -176,14 +176,15 @@ def test_a_wrapper_around_commit(
     seen: list[Any] = []
 
     def spy(self: Any, request: Any, **kwargs: Any) -> Any:
-        seen.append(request)
+        seen.append((request, kwargs))
         return commit(self, request=request, **kwargs)
 
     monkeypatch.setattr(api, "commit", spy)
     batch.put(_entity(client, 1))
     batch.commit()
-    (request,) = seen
+    ((request, options),) = seen
     assert request["mutations"] is batch.mutations
+    assert options == {}
     assert _stored(client) == [(1, 1)]
 
 
