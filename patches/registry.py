@@ -18,7 +18,7 @@ from typing import Any
 
 from lazyentity._mode import is_eager
 from lazyentity.codec.describing import safe_repr
-from lazyentity.patches.upstream import AttributePath
+from lazyentity.patches.upstream import AttributePath, is_upstream
 from lazyentity.patches.wrapping import wrapt
 
 
@@ -78,7 +78,7 @@ class Seam(AttributePath):
         parent, attribute, current = wrapt().resolve_path(self.module, self.path)
         if self.replacement is not None and _wraps(current, self.replacement):
             return
-        if self._defers_to_foreign and self.is_foreign():
+        if self._defers_to_foreign and not is_upstream(current, sys.modules[self.module]):
             return
         replacement = self._replace(current, is_active)
         wrapt().apply_patch(parent, attribute, replacement)

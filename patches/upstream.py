@@ -58,6 +58,12 @@ def function_of(found: Any) -> Any:
     return found if name is None else getattr(found, name)
 
 
+def bound(method: Any, holder: Any) -> Any:
+    """Return a method of a class, bound to an instance; a mock, which cannot be bound, as it is."""
+    bind = getattr(method, "__get__", None)
+    return method if bind is None else bind(holder, type(holder))
+
+
 class AttributePath:
     """One attribute of a client.
 

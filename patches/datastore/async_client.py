@@ -15,17 +15,11 @@ from lazyentity.patches import announcement
 from lazyentity.patches.api.requests import commit_request, lookup_request
 from lazyentity.patches.api.stubs import awaited, read_lazily
 from lazyentity.patches.datastore.seams import CLIENT
-from lazyentity.patches.upstream import is_upstream
+from lazyentity.patches.upstream import bound, is_upstream
 
 
 def _as_it_is(request: Any) -> Any:
     return request
-
-
-def _method(original: Any, client: Any) -> Any:
-    """Return the original method, bound to the client; a mock, which cannot be bound, as it is."""
-    bind = getattr(original, "__get__", None)
-    return original if bind is None else bind(client, type(client))
 
 
 def _reading(
@@ -53,7 +47,7 @@ def _reading(
                     announcement.log()
                 read_lazily(client.transport, method, is_lazy)
                 request = make(request)
-            return await awaited(_method(original, client), request=request, **kwargs)
+            return await awaited(bound(original, client), request=request, **kwargs)
 
         return read
 
@@ -74,6 +68,6 @@ def replace_commit(
     async def commit(client: Any, request: Any = None, **kwargs: Any) -> Any:
         if is_clients and is_active():
             request = commit_request(request, by_bytes=False)
-        return await _method(original, client)(request=request, **kwargs)
+        return await bound(original, client)(request=request, **kwargs)
 
     return commit

@@ -10,7 +10,6 @@ from typing import Any
 
 from google.cloud.datastore import batch as batch_module
 from google.cloud.datastore import helpers
-from google.cloud.datastore import key as key_module
 from google.cloud.datastore import transaction as transaction_module
 from google.cloud.datastore.entity import Entity
 from google.cloud.datastore.key import Key
@@ -25,7 +24,7 @@ from lazyentity.patches.api.protoplus import wrapped
 from lazyentity.patches.api.requests import MutationBytes
 from lazyentity.patches.datastore.keys import key_is_partial
 from lazyentity.patches.datastore.seams import ENCODING, IS_PARTIAL, PUT
-from lazyentity.patches.upstream import UpstreamModules, is_upstream
+from lazyentity.patches.upstream import UpstreamModules
 
 _Mutation: Any = datastore_pb2.Mutation.pb()
 
@@ -79,8 +78,7 @@ def put_each(batch: Any, entities: Iterable[Any]) -> None:
         As :func:`put_entity`, and as the batch's own method.
     """
     put = getattr(type(batch), "put", None)
-    is_known = put is PUT.replacement and is_upstream(PUT.original, batch_module)
-    is_known = is_known and type(entities) in _STILL and _is_known(batch)
+    is_known = put is PUT.replacement and type(entities) in _STILL and _is_known(batch)
     project, database = (batch.project, batch.database) if is_known else (None, None)
     for entity in entities:
         if not (is_known and _put(batch, entity, project, database)):
@@ -96,7 +94,6 @@ def _is_known(batch: Any) -> bool:
         and helpers.entity_to_protobuf is ENCODING.replacement
         and knows_own_classes()
         and _of_key.get("is_partial") is IS_PARTIAL.replacement
-        and is_upstream(IS_PARTIAL.original, key_module)
         and _OWN.isdisjoint(vars(batch))
         and _adding.are_upstream(batch)
         and DIRECT
@@ -126,10 +123,8 @@ def _put(batch: Any, entity: Any, project: Any, database: Any) -> bool:
     return True
 
 
-def add_delete_key(original: Any, batch: Any) -> Any:
+def add_delete_key(_original: Any, batch: Any) -> Any:
     """Add a deletion to a batch, as the method of the batch does; return its empty message."""
-    if not is_upstream(original, batch_module):
-        return original(batch)
     mutation = wrapped(datastore_pb2.Mutation, _Mutation())
     batch._mutations.append(mutation)
     # As the attribute of the mutation, without proto-plus's getter and its marshal.

@@ -9,10 +9,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from google.cloud.datastore import batch as batch_module
-from google.cloud.datastore import client as client_module
 from google.cloud.datastore import helpers
-from google.cloud.datastore import key as key_module
 from google.cloud.datastore.entity import Entity
 from google.cloud.datastore.query import Iterator
 
@@ -33,7 +30,7 @@ from lazyentity.patches.datastore.queries import next_page
 from lazyentity.patches.datastore.reading import read_message
 from lazyentity.patches.datastore.seams import CLIENT, CONVERSION, converts_parts_upstream
 from lazyentity.patches.datastore.unboxed import unboxed_of_query
-from lazyentity.patches.upstream import is_upstream
+from lazyentity.patches.upstream import bound
 from lazyentity.readers import LAZY, STOCK
 
 _Function = Callable[..., Any]
@@ -41,6 +38,20 @@ _IsActive = Callable[[], bool]
 
 # Iterators of wrapped queries are of another class.
 register(Iterator, unboxed_of_query)
+
+
+def _getter(original: Any) -> Callable[[_Function], Any]:
+    """Return a decorator: a property with another getter, and all else that the original has.
+
+    What somebody put in its place, if that is no property, stays as it is.
+    """
+
+    def replace(get: _Function) -> Any:
+        if not isinstance(original, property):
+            return original
+        return original.getter(functools.wraps(original.fget)(get))  # type: ignore[arg-type]  # a getter it has
+
+    return replace
 
 
 def replace_conversion(original: _Function, is_active: _IsActive) -> _Function:
@@ -62,33 +73,27 @@ def replace_conversion(original: _Function, is_active: _IsActive) -> _Function:
     return entity_from_protobuf
 
 
-def replace_api(original: property, is_active: _IsActive) -> property:
+def replace_api(original: property, is_active: _IsActive) -> Any:
     """Replace the property of a client that gives its API object."""
 
-    @functools.wraps(original.fget)  # type: ignore[arg-type]  # a getter it has
+    @_getter(original)
     def _datastore_api(client: Any) -> Any:
         api = original.__get__(client)
         if announcement.waiting and is_active():
             announcement.log()
         return lazy_api(api) if is_active() and CLIENT.is_upstream() else api
 
-    return property(_datastore_api)
+    return _datastore_api
 
 
 def replace_get_multi(original: _Function, is_active: _IsActive) -> _Function:
     """Replace the method that looks up keys, also for ``get``."""
-    is_clients = is_upstream(original, client_module)
     patch = CLIENT.patch
 
     @functools.wraps(original)
     def get_multi(self: Any, keys: Any, *args: Any, **options: Any) -> Any:
         # The original calls entity_from_protobuf(), which somebody may have replaced after us.
-        if (
-            is_clients
-            and not args
-            and is_active()
-            and helpers.entity_from_protobuf is CONVERSION.replacement
-        ):
+        if not args and is_active() and helpers.entity_from_protobuf is CONVERSION.replacement:
             found = look_up(self, keys, options, STOCK if patch.eager else LAZY)
             if found is not None:
                 return found
@@ -99,14 +104,12 @@ def replace_get_multi(original: _Function, is_active: _IsActive) -> _Function:
 
 def replace_key_to_protobuf(original: _Function, is_active: _IsActive) -> _Function:
     """Replace the method that makes the message of a key."""
-    is_clients = is_upstream(original, key_module)
 
     @functools.wraps(original)
     def to_protobuf(key: Any) -> Any:
-        return key_to_protobuf(key, original) if is_clients and is_active() else original(key)
+        return key_to_protobuf(key, original) if is_active() else original(key)
 
-    if is_clients:
-        keys.replaced_encoding = to_protobuf
+    keys.replaced_encoding = to_protobuf
     return to_protobuf
 
 
@@ -125,9 +128,6 @@ def replace_entity_to_protobuf(original: _Function, is_active: _IsActive) -> _Fu
 
 def replace_put_multi(original: _Function, is_active: _IsActive) -> _Function:
     """Replace the method that writes entities, also for ``put``."""
-    if not is_upstream(original, client_module):
-        # Somebody else's function stays in charge, with the parameters that it has.
-        return original
 
     @functools.wraps(original)
     def put_multi(self: Any, entities: Any, retry: Any = None, timeout: Any = None) -> None:
@@ -150,9 +150,6 @@ def replace_put_multi(original: _Function, is_active: _IsActive) -> _Function:
 
 def replace_put(original: _Function, is_active: _IsActive) -> _Function:
     """Replace the method that puts an entity into a batch."""
-    if not is_upstream(original, batch_module):
-        # As above.
-        return original
 
     @functools.wraps(original)
     def put(self: Any, entity: Any) -> None:
@@ -162,29 +159,28 @@ def replace_put(original: _Function, is_active: _IsActive) -> _Function:
     return put
 
 
-def replace_mutations(original: property, is_active: _IsActive) -> property:
+def replace_mutations(original: property, is_active: _IsActive) -> Any:
     """Replace the property of a batch that gives its mutations."""
 
-    @functools.wraps(original.fget)  # type: ignore[arg-type]  # a getter it has
+    @_getter(original)
     def mutations(batch: Any) -> Any:
         if is_active():
             show_mutations(batch)
         return original.__get__(batch)
 
-    return property(mutations)
+    return mutations
 
 
-def replace_is_partial(original: property, is_active: _IsActive) -> property:
+def replace_is_partial(original: property, is_active: _IsActive) -> Any:
     """Replace the property that says whether a key lacks an id and a name."""
-    is_clients = is_upstream(original.fget, key_module)
 
-    @functools.wraps(original.fget)  # type: ignore[arg-type]  # a getter it has
+    @_getter(original)
     def is_partial(key: Any) -> Any:
-        if is_clients and is_active():
+        if is_active():
             return key_is_partial(key, original.__get__)
         return original.__get__(key)
 
-    return property(is_partial)
+    return is_partial
 
 
 def replace_next_page(original: _Function, is_active: _IsActive) -> _Function:
@@ -195,6 +191,6 @@ def replace_next_page(original: _Function, is_active: _IsActive) -> _Function:
         # A subclass may handle its pages differently.
         if type(iterator) is Iterator and is_active():
             return next_page(iterator, original)
-        return original(iterator)
+        return bound(original, iterator)()
 
     return _next_page

@@ -86,12 +86,9 @@ _message_of = operator.attrgetter("_pb")
 
 def _is_known() -> bool:
     """Whether the functions that are passed over are the client's own, or replacements of these."""
-    to_protobuf = key_module.Key.to_protobuf
-    if to_protobuf is KEY_ENCODING.replacement:
-        to_protobuf = KEY_ENCODING.original
     return (
         DIRECT
-        and is_upstream(to_protobuf, key_module)
+        and is_upstream(key_module.Key.to_protobuf, key_module, KEY_ENCODING.replacement)
         and is_upstream(client_module._extended_lookup, client_module)
         and is_upstream(client_module._make_retry_timeout_kwargs, client_module)
         and options_are_known()

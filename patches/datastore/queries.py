@@ -21,7 +21,7 @@ from lazyentity.patches.api.requests import QueryBytes, query_head
 from lazyentity.patches.api.responses import explain_metrics_of
 from lazyentity.patches.datastore.apis import options_are_known, reads_as_known
 from lazyentity.patches.datastore.pages import lazy_page, page_of
-from lazyentity.patches.upstream import UpstreamModules, is_upstream
+from lazyentity.patches.upstream import UpstreamModules, bound, is_upstream
 
 _RunQueryRequest: Any = datastore_pb2.RunQueryRequest.pb()
 _AND: Final = query_pb2.CompositeFilter.Operator.AND
@@ -51,7 +51,7 @@ def next_page(iterator: Any, original: Callable[[Any], Any]) -> Any:
             other types than the client's, and where somebody replaced a function on the way.
     """
     page = _page(iterator) if is_upstream(original, query_module) else None
-    return lazy_page(original(iterator) if page is None else page)
+    return lazy_page(bound(original, iterator)() if page is None else page)
 
 
 def _page(iterator: Any) -> Any:

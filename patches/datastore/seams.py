@@ -27,22 +27,18 @@ _HELPERS = "google.cloud.datastore.helpers"
 _KEY = "google.cloud.datastore.key"
 _QUERY = "google.cloud.datastore.query"
 
-CONVERSION = Seam(
-    _HELPERS,
-    "entity_from_protobuf",
-    replacing(_CALLS, "replace_conversion"),
-    defers_to_foreign=True,
-)
-ENCODING = Seam(
-    _HELPERS,
-    "entity_to_protobuf",
-    replacing(_CALLS, "replace_entity_to_protobuf"),
-    defers_to_foreign=True,
-)
-GET_MULTI = Seam(_CLIENT, "Client.get_multi", replacing(_CALLS, "replace_get_multi"))
-IS_PARTIAL = Seam(_KEY, "Key.is_partial", replacing(_CALLS, "replace_is_partial"))
-KEY_ENCODING = Seam(_KEY, "Key.to_protobuf", replacing(_CALLS, "replace_key_to_protobuf"))
-PUT = Seam(_BATCH, "Batch.put", replacing(_CALLS, "replace_put"))
+
+def _unless_replaced(module: str, path: str, name: str) -> Seam:
+    """Return a seam that leaves somebody else's function or mock in charge, as it is."""
+    return Seam(module, path, replacing(_CALLS, name), defers_to_foreign=True)
+
+
+CONVERSION = _unless_replaced(_HELPERS, "entity_from_protobuf", "replace_conversion")
+ENCODING = _unless_replaced(_HELPERS, "entity_to_protobuf", "replace_entity_to_protobuf")
+GET_MULTI = _unless_replaced(_CLIENT, "Client.get_multi", "replace_get_multi")
+IS_PARTIAL = _unless_replaced(_KEY, "Key.is_partial", "replace_is_partial")
+KEY_ENCODING = _unless_replaced(_KEY, "Key.to_protobuf", "replace_key_to_protobuf")
+PUT = _unless_replaced(_BATCH, "Batch.put", "replace_put")
 NEXT_PAGE = Seam(_QUERY, "Iterator._next_page", replacing(_CALLS, "replace_next_page"))
 
 
@@ -83,9 +79,14 @@ CLIENT: Final = ClientSpec(
         CONVERSION,
         NEXT_PAGE,
         ENCODING,
-        Seam(_CLIENT, "Client.put_multi", replacing(_CALLS, "replace_put_multi")),
+        _unless_replaced(_CLIENT, "Client.put_multi", "replace_put_multi"),
         PUT,
-        Seam(_BATCH, "Batch._add_delete_key_pb", calling("datastore.batches", "add_delete_key")),
+        Seam(
+            _BATCH,
+            "Batch._add_delete_key_pb",
+            calling("datastore.batches", "add_delete_key"),
+            defers_to_foreign=True,
+        ),
         Seam(_BATCH, "Batch.mutations", replacing(_CALLS, "replace_mutations")),
         KEY_ENCODING,
         IS_PARTIAL,

@@ -9,6 +9,7 @@ from typing import Any
 from unittest import mock
 
 import pytest
+import wrapt
 from google.cloud import datastore
 from google.cloud.datastore import batch as batch_module
 from google.cloud.datastore import client as client_module
@@ -30,6 +31,11 @@ OF_WRITES: list[tuple[Any, str]] = [
 ]
 """Replaced attributes of writes, keys and batches."""
 
+OF_READS: list[tuple[Any, str]] = [
+    (client_module.Client, "get_multi"),
+    (query_module.Iterator, "_next_page"),
+]
+
 PASSED_OVER: list[tuple[Any, str]] = [
     (batch_module, "_assign_entity_to_pb"),
     (batch_module.Batch, "_add_partial_key_entity_pb"),
@@ -39,14 +45,13 @@ PASSED_OVER: list[tuple[Any, str]] = [
 
 SEAMS: list[tuple[Any, str]] = [
     *OF_WRITES,
+    *OF_READS,
     (helpers, "entity_from_protobuf"),
     (helpers, "entity_to_protobuf"),
     (client_module.Client, "_datastore_api"),
-    (client_module.Client, "get_multi"),
     (DatastoreAsyncClient, "lookup"),
     (DatastoreAsyncClient, "run_query"),
     (DatastoreAsyncClient, "commit"),
-    (query_module.Iterator, "_next_page"),
 ]
 """Written by hand: the declared seams are what the test below is to check."""
 
@@ -141,41 +146,115 @@ def test_the_first_of_two_seams_that_is_there(lacking: str | None) -> None:
                 patch.apply()
 
 
-def _spy(original: Any, calls: list[str], name: str) -> Any:
-    if isinstance(original, property):
-        return property(_spy(original.fget, calls, name))
+Call = tuple[str, int, list[str]]
 
+
+def _spy(original: Any, calls: list[Call], name: str) -> Any:
     @functools.wraps(original)
-    def spy(*arguments: Any) -> Any:
-        calls.append(name)
-        return original(*arguments)
+    def spy(*arguments: Any, **keywords: Any) -> Any:
+        calls.append((name, len(arguments), sorted(keywords)))
+        return original(*arguments, **keywords)
 
     return spy
 
 
-def test_what_was_put_around_keys_and_batches_before_is_called(
-    client: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """As often as by a stock client, and with the same arguments."""
-    calls: list[str] = []
-    for holder, name in [*OF_WRITES, *PASSED_OVER]:
-        monkeypatch.setattr(holder, name, _spy(vars(holder)[name], calls, name))
+def _wrapt_spy(original: Any, calls: list[Call], name: str) -> Any:
+    def spy(wrapped: Any, instance: Any, arguments: Any, keywords: Any) -> Any:
+        calls.append((f"{name} of {type(instance)}", len(arguments), sorted(keywords)))
+        return wrapped(*arguments, **keywords)
 
-    def write_and_read() -> list[str]:
+    return wrapt.FunctionWrapper(original, spy)
+
+
+@pytest.mark.parametrize("spy", [_spy, _wrapt_spy])
+def test_what_was_put_around_functions_before_is_called(
+    client: Client, monkeypatch: pytest.MonkeyPatch, spy: Callable[..., Any]
+) -> None:
+    """As often as by a stock client, with the same arguments, and as a method of the instance."""
+    calls: list[Call] = []
+    for holder, name in [*OF_WRITES, *OF_READS, *PASSED_OVER]:
+        original = vars(holder)[name]
+        if isinstance(original, property):
+            replaced: Any = property(spy(original.fget, calls, name))
+        else:
+            replaced = spy(original, calls, name)
+        monkeypatch.setattr(holder, name, replaced)
+
+    def write_and_read() -> list[Call]:
         calls.clear()
         stored = datastore.Entity(client.key("Spied", 1))
         created = datastore.Entity(client.key("Spied"))
         client.put_multi([stored, created])
         assert client.get(stored.key) is not None
+        assert len(list(client.query(kind="Spied").fetch())) == 2
         client.delete_multi([stored.key, created.key])
         return calls.copy()
 
     by_stock = write_and_read()
-    assert len(set(by_stock)) == 8
+    assert len({name for name, *_ in by_stock}) == 10
     lazyentity.patch()
     patched = write_and_read()
     lazyentity.unpatch()
     assert patched == by_stock
+
+
+@pytest.mark.parametrize(
+    ("holder", "name", "kind"),
+    [
+        (holder, name, kind)
+        for holder, name in [*OF_WRITES, *OF_READS, (client_module.Client, "_datastore_api")]
+        for kind in (mock.PropertyMock, mock.Mock, mock.NonCallableMock)
+        # What stands there is always called.
+        if kind is mock.Mock or name != "_next_page"
+    ],
+)
+def test_mocks_of_before_are_asked_as_in_stock(holder: Any, name: str, kind: Any) -> None:
+    """Read from an instance, called and set: they are no methods, and need not be descriptors."""
+
+    def use() -> list[str]:
+        instance = holder.__new__(holder)
+        found = getattr(instance, name)
+        if callable(found):
+            found()
+        setattr(instance, name, 1)
+        return list(map(str, mocked.mock_calls))
+
+    with mock.patch.object(holder, name, kind()) as mocked:
+        stock = use()
+        mocked.reset_mock()
+        lazyentity.patch("datastore")
+        assert use() == stock
+        lazyentity.unpatch()
+
+
+@pytest.mark.parametrize(
+    ("holder", "name"),
+    [
+        (client_module.Client, "_datastore_api"),
+        (batch_module.Batch, "mutations"),
+        (datastore.Key, "is_partial"),
+    ],
+)
+def test_properties_keep_their_setter(
+    holder: Any, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One that somebody gave them, or else the text of the error."""
+    original = vars(holder)[name]
+
+    def set_attribute() -> str:
+        try:
+            setattr(holder.__new__(holder), name, 1)
+        except AttributeError as error:
+            return str(error)
+        return "was set"
+
+    for given in (original, original.setter(lambda holder, value: None)):
+        monkeypatch.setattr(holder, name, given)
+        stock = set_attribute()
+        lazyentity.patch("datastore")
+        assert vars(holder)[name] is not given
+        assert set_attribute() == stock
+        lazyentity.unpatch()
 
 
 @pytest.mark.usefixtures("searched_modules")
