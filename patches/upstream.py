@@ -111,22 +111,13 @@ class AttributePath:
 
 
 class ClassPath(AttributePath):
-    """One class of a client, by a name that a module imported or defines.
-
-    Args:
-        module: name of the module that holds the name.
-        path: the name.
-        defined_in: name of the module that defines the class.
-    """
-
-    def __init__(self, module: str, path: str, defined_in: str) -> None:
-        super().__init__(module, path)
-        self._defined_in = defined_in
+    """One class of a client, by a name that a module of its package imported or defines."""
 
     def is_upstream(self) -> bool:
         """Whether the name still is that of the client's own class."""
         found = self._found()
-        return type(found) is type and found.__module__ == self._defined_in
+        package, _, _ = self.module.rpartition(".")
+        return type(found) is type and found.__module__.rpartition(".")[0] == package
 
 
 def are_upstream(paths: Iterable[AttributePath]) -> bool:

@@ -92,15 +92,13 @@ def lazy_transport(transport: Any) -> Any:
     lazy = LazyDatastoreGrpcTransport.__new__(LazyDatastoreGrpcTransport)
     lazy.__dict__ = transport.__dict__
     methods = transport._wrapped_methods
-    made = {}
     for name in ("lookup", "run_query", "commit"):
         method = copy.copy(methods[getattr(transport, name)])
         if "_target" not in vars(method):
             return transport
         stub = getattr(lazy, name)
         method._target = wrap_errors(stub)
-        made[stub] = method
-    methods.update(made)
+        methods[stub] = method
     return lazy
 
 

@@ -18,10 +18,6 @@ from lazyentity.patches.datastore.seams import CLIENT
 from lazyentity.patches.upstream import bound, is_upstream
 
 
-def _as_it_is(request: Any) -> Any:
-    return request
-
-
 def _reading(
     method: str, make_request: Callable[[Any], Any]
 ) -> Callable[[Callable[..., Any], Callable[[], bool]], Callable[..., Any]]:
@@ -34,7 +30,7 @@ def _reading(
     """
 
     def replace(original: Callable[..., Any], is_active: Callable[[], bool]) -> Callable[..., Any]:
-        make = make_request if is_upstream(original, async_client) else _as_it_is
+        is_clients = is_upstream(original, async_client)
 
         def is_lazy() -> bool:
             return is_active() and CLIENT.is_upstream()
@@ -46,7 +42,8 @@ def _reading(
                 if announcement.waiting:
                     announcement.log()
                 read_lazily(client.transport, method, is_lazy)
-                request = make(request)
+                if is_clients:
+                    request = make_request(request)
             return await awaited(bound(original, client), request=request, **kwargs)
 
         return read
@@ -55,7 +52,7 @@ def _reading(
 
 
 replace_lookup = _reading("lookup", lookup_request)
-replace_run_query = _reading("run_query", _as_it_is)
+replace_run_query = _reading("run_query", lambda request: request)
 
 
 def replace_commit(

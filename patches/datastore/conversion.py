@@ -18,11 +18,7 @@ from lazyentity.codec import keys
 from lazyentity.patches import announcement
 from lazyentity.patches.api.entities import HANDLES
 from lazyentity.patches.datastore.apis import lazy_api
-from lazyentity.patches.datastore.batches import (
-    put_each,
-    put_entity,
-    show_mutations,
-)
+from lazyentity.patches.datastore.batches import put_each, put_entity, show_mutations
 from lazyentity.patches.datastore.encoding import entity_to_protobuf
 from lazyentity.patches.datastore.keys import key_is_partial, key_to_protobuf
 from lazyentity.patches.datastore.lookups import look_up
@@ -45,13 +41,9 @@ def _getter(original: Any) -> Callable[[_Function], Any]:
 
     What somebody put in its place, if that is no property, stays as it is.
     """
-
-    def replace(get: _Function) -> Any:
-        if not isinstance(original, property):
-            return original
-        return original.getter(functools.wraps(original.fget)(get))  # type: ignore[arg-type]  # a getter it has
-
-    return replace
+    if not isinstance(original, property):
+        return lambda get: original
+    return lambda get: original.getter(functools.wraps(original.fget)(get))  # type: ignore[arg-type]  # a getter it has
 
 
 def replace_conversion(original: _Function, is_active: _IsActive) -> _Function:

@@ -47,9 +47,9 @@ _PARTS = (
     AttributePath(_HELPERS, "_get_value_from_value_pb"),
     AttributePath(_ENTITY, "Entity.__init__"),
     AttributePath(_KEY, "Key.__init__"),
-    ClassPath(_HELPERS, "Entity", _ENTITY),
-    ClassPath(_HELPERS, "Key", _KEY),
-    ClassPath(_HELPERS, "GeoPoint", _HELPERS),
+    ClassPath(_HELPERS, "Entity"),
+    ClassPath(_HELPERS, "Key"),
+    ClassPath(_HELPERS, "GeoPoint"),
 )
 
 
