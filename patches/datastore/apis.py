@@ -18,9 +18,10 @@ from lazyentity.patches.upstream import UpstreamModules, is_upstream
 
 # A replacement that somebody else puts in their place gets the request that the client makes.
 _upstream = UpstreamModules(grpc_client, _http)
-_OVERRIDDEN: Final = ("commit", "lookup", "run_query")
 _OWN: Final[dict[type, dict[str, Any]]] = {
-    kind: {name: _upstream.upstream_function(kind, name) for name in _OVERRIDDEN}
+    kind: {
+        name: _upstream.upstream_function(kind, name) for name in ("commit", "lookup", "run_query")
+    }
     for kind in (DatastoreClient, _http.HTTPDatastoreAPI)
 }
 
@@ -55,10 +56,7 @@ class LazyHTTPDatastoreAPI(_http.HTTPDatastoreAPI):
         return super().commit(request=request, retry=retry, timeout=timeout)  # type: ignore[no-untyped-call]  # upstream is untyped
 
 
-_STOCK: Final[dict[type, type]] = {
-    LazyDatastoreClient: DatastoreClient,
-    LazyHTTPDatastoreAPI: _http.HTTPDatastoreAPI,
-}
+_STOCK: Final = {LazyDatastoreClient: DatastoreClient, LazyHTTPDatastoreAPI: _http.HTTPDatastoreAPI}
 _LAZY_API = "_lazyentity_api"
 # Version 2.20 came with the first.
 _HELPERS: Final = tuple(
@@ -85,9 +83,7 @@ def lazy_api(api: Any) -> Any:
     name, make = making
     under = attributes.get(name)
     # Kept on the API object itself: the two live and die together, with the client they refer to.
-    kept = attributes.get(_LAZY_API)
-    if kept is None:
-        kept = attributes.setdefault(_LAZY_API, (under, make(api)))
+    kept = attributes.get(_LAZY_API) or attributes.setdefault(_LAZY_API, (under, make(api)))
     if kept[0] is not under:
         kept = attributes[_LAZY_API] = (under, make(api))
     return kept[1]
