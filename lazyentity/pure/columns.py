@@ -63,7 +63,7 @@ def _values(entity: Any, names: tuple[str, ...], copy: Callable[[Any], Any]) -> 
         entity._policy.refuse(entity, names[undecoded[0]])
     raw, split = entity._raw, entity._split
     try:
-        parsed = split.pop()
+        parsed = split.parsed.pop()
     except IndexError:
         parsed = split_again(split, raw, entity._shape.ordinals)
     for index in undecoded:

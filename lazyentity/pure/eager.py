@@ -78,7 +78,7 @@ def _embedded(raw: bytes) -> Entity:
     raw, shape, split = index_entity(raw)
     names = shape.ordinals
     try:
-        parsed = split.pop()
+        parsed = split.parsed.pop()
     except IndexError:
         # Other threads indexed many entities meanwhile.
         parsed = split_again(split, raw, names)

@@ -25,7 +25,7 @@ from lazyentity.codec.entityproto import (
 )
 from lazyentity.codec.property_layout import PROPERTY_TAG, RAW_PROPERTY_TAG, layout_of
 from lazyentity.codec.undecoded import UNDECODED, undecoded_template
-from lazyentity.pure.index import ParseSlot, empty_parse_slot, keeper
+from lazyentity.pure.index import NOT_KEPT, ParseSlot, empty_parse_slot, keeper
 from lazyentity.pure.shapes import EMPTY, Shape, known_shape, new_shape
 
 _parse_names = Names.FromString
@@ -89,7 +89,7 @@ class PropertyIndex:
     def properties(self, name: str) -> list[bytes]:
         """As :meth:`lazyentity._backend.wireformats.PropertyIndex.properties`."""
         try:
-            properties, _ = self._split[0]
+            properties, _ = self._split.parsed[0]
         except IndexError:
             properties, _ = self._parts()
         ordinals = self.shape.ordinals
@@ -101,14 +101,13 @@ class PropertyIndex:
         """As :meth:`lazyentity._backend.wireformats.PropertyIndex.value`."""
         values = self._values
         try:
-            messages = values.pop()
+            messages = values.parsed.pop()
         except IndexError:
             messages = self._messages()
         try:
             return self._value(messages, name, text)
         finally:
-            if values.kept:
-                values.append(messages)
+            values.parsed.append(messages)
 
     def _value(self, messages: list[Any], name: str, text: bool) -> Any:
         if not messages or not 0 < len(name) <= _LONGEST_NAME:
@@ -139,14 +138,13 @@ class PropertyIndex:
         """As :meth:`lazyentity._backend.wireformats.PropertyIndex.contents`."""
         values = self._values
         try:
-            messages = values.pop()
+            messages = values.parsed.pop()
         except IndexError:
             messages = self._messages()
         try:
             return self._contents(messages, name, refused, text)
         finally:
-            if values.kept:
-                values.append(messages)
+            values.parsed.append(messages)
 
     def _contents(self, messages: list[Any], name: str, refused: int, text: bool) -> Any:
         if not messages or not 0 < len(name) <= _LONGEST_NAME:
@@ -241,8 +239,8 @@ class PropertyIndex:
 
         No other reader has these messages: see :class:`~lazyentity.pure.index.ParseSlot`.
         """
-        if not self._values.kept:
-            self._values.kept = True
+        if self._values.parsed is NOT_KEPT:
+            self._values.parsed = []
             _keep(self._values)
         try:
             parsed = _parse_values(self.raw)
@@ -255,15 +253,16 @@ class PropertyIndex:
     def _parts(self) -> tuple[list[bytes], int]:
         """Return all serialised properties, and how many of them are not raw."""
         split = self._split
+        kept = split.parsed
         try:
-            parts: tuple[list[bytes], int] = split[0]
+            parts: tuple[list[bytes], int] = kept[0]
         except IndexError:
             parsed = _parse_parts(self.raw)
             parts = [*parsed.property, *parsed.raw_property], len(parsed.property)
-            split[:] = (parts,)
-            if not split.kept:
-                split.kept = True
+            if kept is NOT_KEPT:
+                kept = split.parsed = []
                 _keep(split)
+            kept[:] = (parts,)
         return parts
 
 

@@ -84,30 +84,39 @@ class ParsedOneByOne:
         return self._whole
 
 
-class ParseSlot(list[Any]):
+class ParseSlot:
     """A slot for the parsed messages of an entity's values by name; empty while they are read.
 
-    A reader pops them, and appends them again afterwards if they are to be ``kept``. If the slot is
-    empty, the reader parses again. Threads must never share these messages: concurrent access
-    crashes upb. CPython before 3.12 may collect garbage while upb makes the object of a message,
-    run a finalizer or a callback in it, and so other threads. Two objects of the same message leave
-    a dangling pointer in upb's cache of objects.
+    A reader pops them, and appends them again afterwards. If the slot is empty, the reader parses
+    again. Threads must never share these messages: concurrent access crashes upb. CPython before
+    3.12 may collect garbage while upb makes the object of a message, run a finalizer or a callback
+    in it, and so other threads. Two objects of the same message leave a dangling pointer in upb's
+    cache of objects.
 
     Attributes:
-        kept: whether this split is among the latest.
+        parsed: the messages, in a list; ``NOT_KEPT``, unless this split is among the latest.
         parsed_again: how often the entity was parsed again.
     """
 
-    __slots__ = ("kept", "parsed_again")
+    __slots__ = ("parsed", "parsed_again")
 
-    kept: bool
+    parsed: list[Any]
     parsed_again: int
+
+
+class _EmptyList(list[Any]):
+    def append(self, _: Any, /) -> None:
+        pass
+
+
+NOT_KEPT = _EmptyList()
+"""Drops what is appended: the messages that a reader gives back too late."""
 
 
 def empty_parse_slot() -> ParseSlot:
     """Return the split of an entity that was not parsed yet."""
     split = ParseSlot()
-    split.kept = False
+    split.parsed = NOT_KEPT
     split.parsed_again = 0
     return split
 
@@ -119,9 +128,7 @@ def keeper(count: int) -> Callable[[ParseSlot], None]:
     def keep(split: ParseSlot) -> None:
         # Each operation is one step, so two threads never have the same split.
         splits.append(split)
-        oldest = splits.popleft()
-        oldest.kept = False
-        oldest.clear()
+        splits.popleft().parsed = NOT_KEPT
 
     return keep
 
@@ -168,8 +175,9 @@ def index_entity(raw: bytes) -> tuple[bytes, Shape, ParseSlot]:
             shape = known_shape(names) or new_shape(names, names)
             if shape.template is not None:
                 _last_shape = shape
-    split = ParseSlot((parsed,))
-    split.kept = True
+    split = ParseSlot()
+    # Of a list that is made with its item, pop() leaves the memory for append().
+    split.parsed = [parsed]
     split.parsed_again = 0
     (_keep if size < _LARGE else _keep_large)(split)
     return raw, shape, split
@@ -250,8 +258,8 @@ def split_again(split: ParseSlot, raw: bytes, ordinals: dict[str, int]) -> Any:
     Returns:
         The messages of its values by name, which no other reader has.
     """
-    if not split.kept:
-        split.kept = True
+    if split.parsed is NOT_KEPT:
+        split.parsed = []
         (_keep if len(raw) < _LARGE else _keep_large)(split)
     split.parsed_again += 1
     return _parse(raw, ordinals)

@@ -220,7 +220,7 @@ def _decode_undecoded(mapping: LazyMapping, name: str) -> Any:
         # A dict finds a name by equality, upb only by its text.
         name = next((known for known in shape.ordinals if known == name), name)
     try:
-        parsed = split.pop()
+        parsed = split.parsed.pop()
     except IndexError:
         value = originals.get(name, UNDECODED)
         if value is not UNDECODED:
@@ -254,8 +254,7 @@ def _decode_undecoded(mapping: LazyMapping, name: str) -> Any:
             cases[name] = value_type
             value = getattr(message, value_type)
     del message
-    if split.kept:
-        split.append(parsed)
+    split.parsed.append(parsed)
     if ENTITY_COUNTS in originals:
         # With the caller of __getitem__().
         originals[ENTITY_COUNTS].read(name, sys._getframe(2))

@@ -94,15 +94,13 @@ class WireDict(LazyDict):
     def _take_all_parsed(self) -> Any:
         """Return the messages of all values, by name; to be given back, see :class:`ParseSlot`."""
         try:
-            parsed = self._split.pop()
+            parsed = self._split.parsed.pop()
         except IndexError:
             parsed = split_again(self._split, self._raw, self._shape.ordinals)
         return parsed.whole() if isinstance(parsed, ParsedOneByOne) else parsed
 
     def _give_back(self, parsed: Any) -> None:
-        split = self._split
-        if split.kept:
-            split.append(parsed)
+        self._split.parsed.append(parsed)
 
     def _require_received(self, undecoded: Iterable[str]) -> None:
         """Check that each undecoded property is among the received ones.

@@ -257,11 +257,11 @@ def test_only_the_latest_stay_parsed(raw: bytes) -> None:
     """A parsed entity takes several times the memory of its bytes."""
     entity: Any = PURE.from_bytes(raw)
     _others(100)
-    assert len(entity._split) == 0
+    assert len(entity._split.parsed) == 0
     assert entity["many"] == [1, 2]
-    assert len(entity._split) == 1
+    assert len(entity._split.parsed) == 1
     _others(100)
-    assert len(entity._split) == 0
+    assert len(entity._split.parsed) == 0
 
 
 @pytest.mark.parametrize("raw", SIZES.values(), ids=SIZES)
@@ -278,7 +278,7 @@ def test_nothing_stays_parsed_that_was_forgotten_meanwhile(
 
     monkeypatch.setattr(fallback, "convert", convert_late)
     assert entity["many"] == [1, 2]
-    assert len(entity._split) == 0
+    assert len(entity._split.parsed) == 0
 
 
 def test_a_failed_read_leaves_the_rest_readable() -> None:
