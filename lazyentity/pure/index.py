@@ -94,12 +94,14 @@ class ParseSlot:
     cache of objects.
 
     Attributes:
+        is_watched: whether the entity has a policy, or the counts of a profile.
         parsed: the messages, in a list; ``NOT_KEPT``, unless this split is among the latest.
         parsed_again: how often the entity was parsed again.
     """
 
-    __slots__ = ("parsed", "parsed_again")
+    __slots__ = ("is_watched", "parsed", "parsed_again")
 
+    is_watched: bool
     parsed: list[Any]
     parsed_again: int
 
@@ -118,6 +120,7 @@ def empty_parse_slot() -> ParseSlot:
     split = ParseSlot()
     split.parsed = NOT_KEPT
     split.parsed_again = 0
+    split.is_watched = False
     return split
 
 
@@ -179,6 +182,7 @@ def index_entity(raw: bytes) -> tuple[bytes, Shape, ParseSlot]:
     # Of a list that is made with its item, pop() leaves the memory for append().
     split.parsed = [parsed]
     split.parsed_again = 0
+    split.is_watched = False
     (_keep if size < _LARGE else _keep_large)(split)
     return raw, shape, split
 

@@ -214,7 +214,7 @@ def _decode_undecoded(mapping: LazyMapping, name: str) -> Any:
     """Decode an undecoded property in place, and return its value."""
     # The hottest function of the backend: it calls as little as it can.
     raw, shape, split, originals = mapping._state
-    if POLICY in originals:
+    if split.is_watched and POLICY in originals:
         originals[POLICY].refuse(mapping, name)
     if type(name) is not str:
         # A dict finds a name by equality, upb only by its text.
@@ -255,7 +255,7 @@ def _decode_undecoded(mapping: LazyMapping, name: str) -> Any:
             value = getattr(message, value_type)
     del message
     split.parsed.append(parsed)
-    if ENTITY_COUNTS in originals:
+    if split.is_watched and ENTITY_COUNTS in originals:
         # With the caller of __getitem__().
         originals[ENTITY_COUNTS].read(name, sys._getframe(2))
     # Of two threads that decoded the same property, both get the object of the first.

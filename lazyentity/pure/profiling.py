@@ -59,11 +59,12 @@ def _response_counter_of(given: Any, is_of_query: bool) -> ResponseCounter | Non
 def count_entity(entity: Any, response_counter: Any, is_of_query: bool = False) -> Any:
     """As :meth:`lazyentity._backend.abc.Backend.count_entity`."""
     taking = _response_counter_of(response_counter, is_of_query)
-    raw, shape, _, originals = entity._state
+    raw, shape, split, originals = entity._state
     if taking is not None and ENTITY_COUNTS not in originals:
         call_site = taking.call_site(raw)
         known_shape = None if shape.template is None else shape
         originals[ENTITY_COUNTS] = call_site.add(shape.ordinals, known_shape, len(raw))
+        split.is_watched = True
     return taking
 
 

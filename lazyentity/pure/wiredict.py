@@ -68,6 +68,7 @@ class WireDict(LazyDict):
     @_policy.setter
     def _policy(self, policy: Any) -> None:
         self._originals[POLICY] = policy
+        self._split.is_watched = True
 
     @property
     def _entity_counts(self) -> Any:
