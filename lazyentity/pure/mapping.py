@@ -236,13 +236,9 @@ def _decode_undecoded(mapping: LazyMapping, name: str) -> Any:
     except KeyError:
         mapping._require_received((name,))
         raise
-    cases = shape.cases
-    # The oneof case whose value is not its default is set. Mostly, the entity before has the
-    # same case.
-    try:
-        case = cases[name]
-    except KeyError:
-        case = cases[name] = "boolean_value"
+    # The oneof case whose value is not its default is set. Mostly, the entity before has the same
+    # case, or another value of the same entity.
+    case = shape.cases.get(name, shape.case)
     value = getattr(message, case)
     if not value:
         value_type = _which(message, "value_type")
@@ -251,7 +247,7 @@ def _decode_undecoded(mapping: LazyMapping, name: str) -> Any:
                 mapping._require_received((name,))
             value = fallback.convert(raw, name, message, type(mapping)._from_raw)
         elif value_type != case:
-            cases[name] = value_type
+            shape.cases[name] = shape.case = value_type
             value = getattr(message, value_type)
     del message
     split.parsed.append(parsed)

@@ -21,18 +21,20 @@ class Shape:
         names: as they were given.
         template: every name, mapped to ``UNDECODED``. Never changed: storage is cloned from it.
             None, until entities with the same names have come twice.
+        case: the scalar oneof case that was last put into ``cases``; before that, the boolean one.
         cases: names, mapped to the scalar oneof case that was last seen in a value of that name;
-            before that, to the boolean one. For the pure backend.
+            without names for which ``case`` was right. For the pure backend.
         ordinals: every name, mapped to its position among ``names``. A repeated name has its last
             position, as protobuf defines for the entries of maps.
     """
 
-    __slots__ = ("cases", "names", "ordinals", "template")
+    __slots__ = ("case", "cases", "names", "ordinals", "template")
 
     def __init__(self, names: Sequence[str]) -> None:
         self.names = names
         self.ordinals = {name: ordinal for ordinal, name in enumerate(names)}
         self.cases: dict[str, str] = {}
+        self.case = "boolean_value"
         self.template: dict[str, UndecodedType] | None = None
 
 
