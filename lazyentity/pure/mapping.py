@@ -196,7 +196,8 @@ class LazyMapping(WireDict):
     # The operations of dict; none returns the sentinel.
 
     def __getitem__(self, name: str, /) -> Any:
-        # Short, because CPython clears as many variables at each call as the function has.
+        # The hottest function of the backend: it calls as little as it can. A generator expression
+        # in it would take a cell for each variable of it at each call.
         try:
             value = _stored(self, name)
         except KeyError:
@@ -205,58 +206,56 @@ class LazyMapping(WireDict):
             raise
         if value is not UNDECODED:
             return value
-        return _decode_undecoded(self, name)
+        raw, shape, split, originals = self._state
+        if split.is_watched and POLICY in originals:
+            originals[POLICY].refuse(self, name)
+        if type(name) is not str:
+            # A dict finds a name by equality, upb only by its text.
+            name = _known_name(shape.ordinals, name)
+        try:
+            parsed = split.parsed.pop()
+        except IndexError:
+            value = originals.get(name, UNDECODED)
+            if value is not UNDECODED:
+                keep(self, name, value)
+                if ENTITY_COUNTS in originals:
+                    originals[ENTITY_COUNTS].read(name, sys._getframe(1))
+                return value
+            parsed = split_again(split, raw, shape.ordinals)
+            if split.parsed_again == _PATIENCE:
+                self._decode_ahead(parsed)
+        try:
+            message = parsed[name]
+        except KeyError:
+            self._require_received((name,))
+            raise
+        # The oneof case whose value is not its default is set. Mostly, the entity before has the
+        # same case, or another value of the same entity.
+        case = shape.cases.get(name, shape.case)
+        value = getattr(message, case)
+        if not value:
+            value_type = _which(message, "value_type")
+            if value_type not in SCALARS:
+                if value_type is None:
+                    self._require_received((name,))
+                value = fallback.convert(raw, name, message, type(self)._from_raw)
+            elif value_type != case:
+                shape.cases[name] = shape.case = value_type
+                value = getattr(message, value_type)
+        del message
+        split.parsed.append(parsed)
+        if split.is_watched and ENTITY_COUNTS in originals:
+            # With the caller of __getitem__().
+            originals[ENTITY_COUNTS].read(name, sys._getframe(1))
+        # Of two threads that decoded the same property, both get the object of the first.
+        value = originals.setdefault(name, value)
+        # An assignment or deletion meanwhile stays. Not keep(), which takes too long here.
+        if _found(self, name) is UNDECODED:
+            _store(self, name, value)
+        return value
 
     _decode = __getitem__
 
 
-def _decode_undecoded(mapping: LazyMapping, name: str) -> Any:
-    """Decode an undecoded property in place, and return its value."""
-    # The hottest function of the backend: it calls as little as it can.
-    raw, shape, split, originals = mapping._state
-    if split.is_watched and POLICY in originals:
-        originals[POLICY].refuse(mapping, name)
-    if type(name) is not str:
-        # A dict finds a name by equality, upb only by its text.
-        name = next((known for known in shape.ordinals if known == name), name)
-    try:
-        parsed = split.parsed.pop()
-    except IndexError:
-        value = originals.get(name, UNDECODED)
-        if value is not UNDECODED:
-            keep(mapping, name, value)
-            if ENTITY_COUNTS in originals:
-                originals[ENTITY_COUNTS].read(name, sys._getframe(2))
-            return value
-        parsed = split_again(split, raw, shape.ordinals)
-        if split.parsed_again == _PATIENCE:
-            mapping._decode_ahead(parsed)
-    try:
-        message = parsed[name]
-    except KeyError:
-        mapping._require_received((name,))
-        raise
-    # The oneof case whose value is not its default is set. Mostly, the entity before has the same
-    # case, or another value of the same entity.
-    case = shape.cases.get(name, shape.case)
-    value = getattr(message, case)
-    if not value:
-        value_type = _which(message, "value_type")
-        if value_type not in SCALARS:
-            if value_type is None:
-                mapping._require_received((name,))
-            value = fallback.convert(raw, name, message, type(mapping)._from_raw)
-        elif value_type != case:
-            shape.cases[name] = shape.case = value_type
-            value = getattr(message, value_type)
-    del message
-    split.parsed.append(parsed)
-    if split.is_watched and ENTITY_COUNTS in originals:
-        # With the caller of __getitem__().
-        originals[ENTITY_COUNTS].read(name, sys._getframe(2))
-    # Of two threads that decoded the same property, both get the object of the first.
-    value = originals.setdefault(name, value)
-    # An assignment or deletion meanwhile stays. Not keep(), which takes too long here.
-    if _found(mapping, name) is UNDECODED:
-        _store(mapping, name, value)
-    return value
+def _known_name(ordinals: dict[str, int], name: str) -> str:
+    return next((known for known in ordinals if known == name), name)
