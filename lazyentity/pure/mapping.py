@@ -78,19 +78,18 @@ class LazyMapping(WireDict):
         undecoded = self._undecoded()
         if not undecoded:
             return
+        split = self._split
         self._require_received(undecoded)
-        if self._policy is not None:
+        if split.is_watched and self._policy is not None:
             self._policy.refuse_all(self, operation)
         parsed = self._take_all_parsed()
         decoded = self._converted(undecoded, parsed, ())
-        self._give_back(parsed)
-        first = self._originals.setdefault
-        kept = zip(decoded, map(first, decoded, decoded.values()))  # noqa: B905  # of the same dict
+        split.parsed.append(parsed)
         # An assignment or deletion meanwhile stays. In one call, which no thread interrupts.
         stored = map(_found, itertools.repeat(self), decoded)
         is_undecoded = map(operator.is_, stored, itertools.repeat(UNDECODED))
-        _fill(self, itertools.compress(kept, is_undecoded))
-        if self._entity_counts is not None:
+        _fill(self, itertools.compress(decoded.items(), is_undecoded))
+        if split.is_watched and self._entity_counts is not None:
             self._entity_counts.read_whole(undecoded, operation)
 
     def _decode_ahead(self, parsed: Any) -> None:
@@ -101,26 +100,27 @@ class LazyMapping(WireDict):
         if isinstance(parsed, ParsedOneByOne):
             parsed = parsed.whole()
         refusals = (DecodeError, ValueError, OverflowError)
-        keep = self._originals.setdefault
-        for name, value in self._converted(self._undecoded(), parsed, refusals).items():
-            keep(name, value)
+        self._converted(self._undecoded(), parsed, refusals)
 
     def _converted(
         self, names: Iterable[str], parsed: Any, refusals: tuple[type[Exception], ...]
     ) -> dict[str, Any]:
         """Convert the values of ``names``, except those for which one of ``refusals`` is raised."""
         converted = {}
-        raw, make_entity = self._raw, type(self)._from_raw
+        raw, _, _, originals = self._state
+        make_entity = type(self)._from_raw
         for name in names:
             try:
                 message = parsed[name]
                 value_type = _which(message, "value_type")
                 if value_type in SCALARS:
-                    converted[name] = getattr(message, value_type)
+                    value = getattr(message, value_type)
                 else:
-                    converted[name] = fallback.convert(raw, name, message, make_entity)
+                    value = fallback.convert(raw, name, message, make_entity)
             except refusals:
                 continue
+            # Of two threads that decoded the same property, both get the object of the first.
+            converted[name] = originals.setdefault(name, value)
         return converted
 
     def items(self) -> ItemsView[str, Any]:  # type: ignore[override]  # as in LazyDict

@@ -63,7 +63,7 @@ class WireDict(LazyDict):
     @property
     def _policy(self) -> Any:
         """As :attr:`lazyentity._backend.entities.LazyMapping._policy`."""
-        return self._originals.get(POLICY)
+        return self._state[3].get(POLICY)
 
     @_policy.setter
     def _policy(self, policy: Any) -> None:
@@ -73,7 +73,7 @@ class WireDict(LazyDict):
     @property
     def _entity_counts(self) -> Any:
         """As :attr:`lazyentity._backend.entities.LazyMapping._entity_counts`."""
-        return self._originals.get(ENTITY_COUNTS)
+        return self._state[3].get(ENTITY_COUNTS)
 
     def _instance_dict(self) -> dict[str, Any]:
         """As :meth:`lazyentity._backend.entities.LazyMapping._instance_dict`."""

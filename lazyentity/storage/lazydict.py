@@ -59,11 +59,11 @@ class LazyDict(dict[Any, Any]):
     def _storage(self) -> dict[Any, Any]:
         """Return a consistent copy of the storage, the sentinel included."""
         # dict.copy() would call __getitem__, as the class has an __iter__.
-        return _undisturbed(lambda: dict(dict.items(self)))
+        return _undisturbed(dict, dict.items(self))
 
     def _undecoded(self) -> list[Any]:
         """Return a consistent list of the names whose values are still to be decoded."""
-        return _undisturbed(lambda: _undecoded_names(self))
+        return _undisturbed(_undecoded_names, self)
 
     def __iter__(self) -> Any:
         # Overridden without a change, so that dict(e), {**e}, f(**e) and d.update(e) use keys() and
@@ -168,19 +168,18 @@ del LazyDict.__hash__
 
 
 def _undecoded_names(mapping: LazyDict) -> list[Any]:
-    # A dict's iterator raises if the size is not that of the moment when the iterator was made:
-    # chain() makes it inside of the call.
-    values = itertools.chain(dict.values(mapping))
-    is_undecoded = map(operator.is_, values, itertools.repeat(UNDECODED))
-    return list(itertools.compress(itertools.chain(dict.keys(mapping)), is_undecoded))
+    # Both iterators go on in the same call. One raises if the size is not that of the moment when
+    # it was made, some calls before.
+    is_undecoded = map(operator.is_, dict.values(mapping), itertools.repeat(UNDECODED))
+    return list(itertools.compress(dict.keys(mapping), is_undecoded))
 
 
-def _undisturbed(read: Callable[[], _Read]) -> _Read:
+def _undisturbed(read: Callable[[Any], _Read], source: Any) -> _Read:
     # Other threads do not interrupt a call of C code, but before CPython 3.12 the garbage collector
     # can run inside of it, and code that it calls lets other threads change the dict.
     while True:
         try:
-            return read()
+            return read(source)
         except RuntimeError as error:
             if "changed size during iteration" not in str(error):
                 raise
