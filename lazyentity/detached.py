@@ -108,7 +108,7 @@ def _copy(entity: LazyEntityBase, raw: bytes, values: dict[Any, Any]) -> Any:
     if "exclude_from_indexes" in attributes:
         flags = copied_flags(attributes["exclude_from_indexes"])
         dropped = set(entity) - values.keys()
-        attributes["exclude_from_indexes"] = flags - dropped if isinstance(flags, set) else flags
+        attributes["exclude_from_indexes"] = flags - dropped if type(flags) is set else flags
     attributes.pop("_meanings", None)
     if meanings is not None:
         attributes["_meanings"] = _meanings_of_copies(meanings, values, copies)

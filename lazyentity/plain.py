@@ -190,8 +190,15 @@ def _copy(entity: Any, to_stock: Callable[[Any], Entity]) -> Entity:
 
 def copied_flags(flags: Any) -> Any:
     """Return a copy of ``exclude_from_indexes``, which an application can set to any container."""
-    # A string is one, too: the client looks for names in its text.
-    return set(flags) if isinstance(flags, Set) else copy.copy(flags)
+    if type(flags) is set or (isinstance(flags, Set) and not isinstance(flags, set)):
+        return set(flags)
+    # The client looks for names in it: a string has them in its text, and a subclass of set can
+    # have its own way to find them.
+    try:
+        return copy.copy(flags)
+    except TypeError:
+        # Generators and views cannot be copied.
+        return set(flags) if isinstance(flags, set) else flags
 
 
 def _meanings_of_copies(

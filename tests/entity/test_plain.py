@@ -240,7 +240,18 @@ def test_changed_attributes(lazy_type: type[LazyEntity], name: str, other: Any, 
     assert snapshot(dict(made)) == snapshot(dict(stock))
 
 
-@pytest.mark.parametrize("flags", ["text", ["text"], ("text",), {"text": 1}.keys()])
+class _Every(set[str]):
+    """Has every name."""
+
+    def __contains__(self, name: object) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(
+    "flags",
+    ["text", ["text"], ("text",), {"text": 1}.keys(), {"name": "text"}.values(), _Every()],
+    ids=type,
+)
 def test_flags_in_any_container(lazy_type: type[LazyEntity], flags: Any) -> None:
     """Copies are written as the original, also if the client looks for names in a string."""
     lazy, stock = lazy_type.from_bytes(PLAIN), stock_entity(PLAIN)
@@ -248,9 +259,15 @@ def test_flags_in_any_container(lazy_type: type[LazyEntity], flags: Any) -> None
         entity["held"] = stock_entity(PLAIN)
         for each in (entity, entity["held"]):
             each.exclude_from_indexes = flags
-        dict(entity)
+    assert lazy["held"] is not None
+    (part,) = lazyentity.detach([lazy], partial=True)
+    dict(lazy)
     for copied in (lazyentity.materialize(lazy), *lazyentity.detach([lazy])):
         assert encoded(copied) == encoded(stock)
+    for name in stock.keys() - part.keys():
+        del stock[name]
+    assert list(stock) == ["held"]
+    assert encoded(part) == encoded(stock)
 
 
 @pytest.mark.parametrize("instead", [(), ("text",), ("text", "new")])
