@@ -130,7 +130,7 @@ _SCRIPT = "import sys; from lazyentity.cli.run import script; sys.exit(script())
 @pytest.mark.parametrize("name", ["PIPE", "XFSZ"])
 def test_any_command(name: str) -> None:
     """Its name is looked up, and signals act, as in a shell."""
-    program = f'echo "${run.PATH}"; kill -{name} $$'
+    program = f'echo "${run.PATH}"; ulimit -c 0; kill -{name} $$'
     finished = process(sys.executable, "-c", _SCRIPT, "sh", "-c", program, PYTHONPATH="other")
     assert finished.returncode == -getattr(signal, f"SIG{name}")
     assert finished.stdout.split() == [f"{run.BOOTSTRAP}{os.pathsep}other"]
