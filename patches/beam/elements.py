@@ -24,6 +24,7 @@ _new = object.__new__
 
 _IMMUTABLE = frozenset((bool, bytes, float, int, str, type(None), DatetimeWithNanoseconds))
 _ATTRIBUTES = ("key", "exclude_from_indexes", "properties")
+_NAMES = frozenset(_ATTRIBUTES)
 
 
 _last_template: tuple[Any, dict[Any, Any]] = (None, {})
@@ -246,7 +247,7 @@ class LazyElement(types.Entity):  # type: ignore[misc]  # announces no types
             assigned, deleted = properties.changes()
         else:
             return None
-        if not attributes.keys() <= set(_ATTRIBUTES):
+        if not attributes.keys() <= _NAMES:
             return None
         changes = Changes(
             "key" in attributes and not _is_same_key(attributes["key"], entity.key),
