@@ -4,22 +4,27 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import ctypes
+import functools
 import importlib.util
 import multiprocessing.util
 import os
 import signal
 import sys
-import threading
 import traceback
 import warnings
 from pathlib import Path
-from types import FrameType
+from types import FrameType, TracebackType
 
 from lazyentity._environment import PROFILE, PROFILE_PROCESS
 from lazyentity.profiling.collection import Profile
 
 _ON = frozenset(("1", "true", "yes", "on"))
 _SUFFIXES = (".json", ".html")
+_MASK_SIZE = 128
+"""Of a set of signals in C, in bytes; some systems have a smaller one."""
+_OUTERMOST = ("__main__", "runpy")
+"""The modules whose code Python itself calls to run a program."""
 
 _ending: _Ending | None = None
 
@@ -53,14 +58,15 @@ def begin() -> None:
 def _keep_signals_of_children() -> None:
     """Let SIGTERM wait while this process forks: Python would forget it in the child."""
     if hasattr(os, "register_at_fork"):
-        before = threading.local()
-
-        def hold() -> None:
-            before.mask = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGTERM,))
-
-        def release() -> None:
-            signal.pthread_sigmask(signal.SIG_SETMASK, before.mask)
-
+        # C functions that look for no signal: an exception of a handler, such as KeyboardInterrupt,
+        # would be lost in a function of Python, and in that of the module signal.
+        c = ctypes.PyDLL(None)
+        held, before = (ctypes.create_string_buffer(_MASK_SIZE) for _ in range(2))
+        c.sigemptyset(held)
+        c.sigaddset(held, signal.SIGTERM)
+        c.pthread_sigmask(signal.SIG_BLOCK, None, before)
+        hold = functools.partial(c.pthread_sigmask, signal.SIG_BLOCK, held, before)
+        release = functools.partial(c.pthread_sigmask, signal.SIG_SETMASK, before, None)
         os.register_at_fork(before=hold, after_in_parent=release, after_in_child=release)
 
 
@@ -104,8 +110,8 @@ class _Ending:
             if self._signal is not None:
                 _end_by(self._signal)
             # Python ends an interrupted process by SIGINT, but forgets that when it runs a text, as
-            # modules with dataclasses do. At a prompt, the interrupt has ended nothing.
-            if getattr(sys, "last_type", None) is KeyboardInterrupt and not hasattr(sys, "ps1"):
+            # modules with dataclasses do.
+            if _was_interrupted():
                 with contextlib.suppress(KeyboardInterrupt):
                     exec("raise KeyboardInterrupt")  # noqa: S102  # a text of ours
 
@@ -125,6 +131,16 @@ class _Ending:
             traceback.print_exc()
         finally:
             _end_by(number)
+
+
+def _was_interrupted() -> bool:
+    """Say whether KeyboardInterrupt ended the program."""
+    if getattr(sys, "last_type", None) is not KeyboardInterrupt or hasattr(sys, "ps1"):
+        # At a prompt, the interrupt has ended nothing.
+        return False
+    # Nor did one that a library caught and noted, as tkinter does.
+    caught: TracebackType | None = getattr(sys, "last_traceback", None)
+    return caught is not None and caught.tb_frame.f_globals.get("__name__") in _OUTERMOST
 
 
 def _end_by(number: int) -> None:

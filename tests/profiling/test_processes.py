@@ -194,10 +194,17 @@ def test_a_profile_is_used_once() -> None:
 
 
 PROGRAM = """
+import code
+import ctypes
+import functools
 import os
 import signal
 import sys
 import time
+if "handle" in sys.argv:
+    # After the functions that are registered later; to this thread.
+    send = getattr(ctypes.PyDLL(None), "raise")
+    os.register_at_fork(before=functools.partial(send, signal.SIGTERM))
 import lazyentity
 assert "google.cloud.datastore" not in sys.modules
 from google.cloud import datastore
@@ -239,6 +246,14 @@ for _ in range(20 if "kill children" in sys.argv else 0):
         os._exit(1)
     os.kill(child, signal.SIGTERM)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGTERM
+if "handle" in sys.argv:
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(5))
+    if os.fork() == 0:
+        os._exit(1)
+if "catch" in sys.argv:
+    console = code.InteractiveInterpreter()
+    console.write = lambda _: None
+    console.runsource("raise KeyboardInterrupt")
 if "terminate" in sys.argv:
     os.kill(os.getpid(), signal.SIGTERM)
 if "interrupt" in sys.argv:
@@ -292,6 +307,10 @@ def test_off() -> None:
         ("interrupt", -signal.SIGINT, []),
         # The signal comes while the child is made.
         ("kill children", 0, []),
+        # It comes to the parent meanwhile, whose own handler raises.
+        ("handle", 5, []),
+        # The interrupt ends code that a library runs, and not the program.
+        ("catch", 0, []),
     ],
 )
 def test_files_of_all_processes(
