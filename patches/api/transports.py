@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import copy
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
+from google.api_core.gapic_v1.method import _GapicCallable
 from google.api_core.grpc_helpers import wrap_errors
 from google.cloud.datastore_v1.services.datastore import client as grpc_client
 from google.cloud.datastore_v1.services.datastore.client import DatastoreClient
@@ -55,15 +56,17 @@ class LazyDatastoreGrpcTransport(DatastoreGrpcTransport):
     def _stub(
         self, method: str, serialize: Callable[[Any], bytes], deserialize: Callable[[bytes], Any]
     ) -> Callable[[Any], Any]:
-        # _stubs is upstream's cache; its wrapped methods are keyed by the very stub.
+        # _stubs is upstream's cache; its wrapped methods are keyed by the very stub, and so another
+        # thread's stub is not replaced.
         if method not in self._stubs:
             # The channel with the logging interceptor came with google-cloud-datastore 2.21.
             channel = getattr(self, "_logged_channel", self.grpc_channel)
-            self._stubs[method] = channel.unary_unary(
+            made = channel.unary_unary(
                 f"/google.datastore.v1.Datastore/{method}",
                 request_serializer=serialize,
                 response_deserializer=deserialize,
             )
+            self._stubs.setdefault(method, made)
         stub: Callable[[Any], Any] = self._stubs[method]
         return stub
 
@@ -82,24 +85,39 @@ class LazyDatastoreGrpcTransport(DatastoreGrpcTransport):
         return self._stub("Commit", _serialise_commit, datastore_pb2.CommitResponse.deserialize)
 
 
-def lazy_transport(transport: Any) -> Any:
+def lazy_transport(transport: Any) -> LazyDatastoreGrpcTransport | None:
     """Return the lazy counterpart of a transport, which shares its state: channel, retry, headers.
 
     Args:
-        transport: a ``DatastoreGrpcTransport``. It is returned as it is if somebody else's function
-            sends one of its RPCs.
+        transport: a ``DatastoreGrpcTransport``. It has none if somebody else's function sends one
+            of its RPCs.
     """
     lazy = LazyDatastoreGrpcTransport.__new__(LazyDatastoreGrpcTransport)
     lazy.__dict__ = transport.__dict__
-    methods = transport._wrapped_methods
-    for name in ("lookup", "run_query", "commit"):
-        method = copy.copy(methods[getattr(transport, name)])
-        if "_target" not in vars(method):
-            return transport
-        stub = getattr(lazy, name)
+    return lazy if send_as(transport, lazy, ("lookup", "run_query", "commit")) else None
+
+
+def send_as(given: Any, transport: Any, names: Iterable[str]) -> bool:
+    """Let a transport send some RPCs with the retries, the timeouts and the headers of another.
+
+    Args:
+        given: the other.
+        transport: has stubs of its own.
+        names: of the methods.
+
+    Returns:
+        Whether it can; not if somebody else's function sends one of the RPCs.
+    """
+    for name in names:
+        method = given._wrapped_methods.get(getattr(given, name))
+        # A wrapper of it may have all of its attributes.
+        if type(method) is not _GapicCallable:
+            return False
+        method = copy.copy(method)
+        stub = getattr(transport, name)
         method._target = wrap_errors(stub)
-        methods[stub] = method
-    return lazy
+        transport._wrapped_methods[stub] = method
+    return True
 
 
 class LazyDatastoreClient(DatastoreClient):

@@ -86,7 +86,8 @@ def lazy_api(api: Any) -> Any:
     kept = attributes.get(_LAZY_API) or attributes.setdefault(_LAZY_API, (under, make(api)))
     if kept[0] is not under:
         kept = attributes[_LAZY_API] = (under, make(api))
-    return kept[1]
+    # Not the API object itself, which would then wait for the garbage collector.
+    return kept[1] or api
 
 
 def reads_as_known(api: Any, method: str) -> bool:
@@ -121,9 +122,9 @@ def _is_http_replaced(api: Any) -> bool:
 
 def _lazy_grpc_api(api: Any) -> Any:
     given = api.transport
-    transport = lazy_transport(given) if type(given) is DatastoreGrpcTransport else given
-    if transport is given:
-        return api
+    transport = lazy_transport(given) if type(given) is DatastoreGrpcTransport else None
+    if transport is None:
+        return None
     # Not by the constructor, which logs that a client was created: that of the application was.
     lazy = LazyDatastoreClient.__new__(LazyDatastoreClient)
     vars(lazy).update(vars(api), _transport=transport)

@@ -92,6 +92,7 @@ CLIENT: Final = ClientSpec(
         IS_PARTIAL,
     ],
     uses={
+        "google.api_core.gapic_v1.method": ("_GapicCallable._target",),
         _BATCH: (
             "Batch._IN_PROGRESS",
             "Batch._add_complete_key_entity_pb",

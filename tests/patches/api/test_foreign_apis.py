@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import functools
+import weakref
+from collections.abc import Callable
 from typing import Any
 from unittest import mock
 
 import pytest
+import wrapt
 from google.auth.credentials import AnonymousCredentials
 from google.cloud import datastore
 from google.cloud.datastore import _http
@@ -41,6 +45,27 @@ def _mock_api(client: Client) -> mock.Mock:
     batch = query_pb2.QueryResultBatch(entity_results=[_result(client)], more_results=FINISHED)
     api.run_query.return_value = datastore_pb2.RunQueryResponse(batch=batch)
     return api
+
+
+def _mocked(rpc: Any, calls: list[Any]) -> Any:
+    return mock.Mock(side_effect=_decorated(rpc, calls))
+
+
+def _decorated(rpc: Any, calls: list[Any]) -> Any:
+    @functools.wraps(rpc)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        calls.append(args)
+        return rpc(*args, **kwargs)
+
+    return call
+
+
+def _traced(rpc: Any, calls: list[Any]) -> Any:
+    def trace(wrapped: Any, _: Any, args: Any, kwargs: Any) -> Any:
+        calls.append(args)
+        return wrapped(*args, **kwargs)
+
+    return wrapt.FunctionWrapper(rpc, trace)
 
 
 @pytest.mark.parametrize("activate", LAZILY)
@@ -90,6 +115,11 @@ class TestForeignApis:
         client = activate(client)
         assert client._datastore_api is api
         assert read(client)["contents"] == stock
+        # Freed with the client, without the garbage collector.
+        freed = weakref.ref(api)
+        client._datastore_api_internal = api = None
+        del client
+        assert freed() is None
 
     @pytest.mark.parametrize("method", ["lookup", "run_query", "begin_transaction"])
     def test_own_method(
@@ -126,16 +156,31 @@ class TestForeignApis:
 
     @pytest.mark.parametrize("transport", ["grpc"])
     @pytest.mark.parametrize("method", ["lookup", "run_query", "commit"])
-    def test_own_policy(self, client: Client, activate: Activate, method: str) -> None:
+    @pytest.mark.parametrize("put_around", [_mocked, _decorated, _traced])
+    def test_own_policy(
+        self, client: Client, activate: Activate, method: str, put_around: Callable[..., Any]
+    ) -> None:
         """Somebody's function around the RPCs of a method is called."""
         api = client._datastore_api
         key, methods = getattr(api.transport, method), api.transport._wrapped_methods
-        methods[key] = own = mock.Mock(wraps=methods[key])
+        calls: list[Any] = []
+        methods[key] = put_around(methods[key], calls)
         client = activate(client)
         client.put(datastore.Entity(client.key("Sent", 1)))
         assert client.get(client.key("Sent", 1)) is not None
         assert len(list(client.query(kind="Sent").fetch())) == 1
-        assert own.call_count == 1
+        assert len(calls) == 1
+
+    @pytest.mark.parametrize("transport", ["grpc"])
+    def test_own_stub(self, client: Client, activate: Activate) -> None:
+        """A mock that is put into the class of transports fails as in stock, and where it does."""
+        api = client._datastore_api
+        client = activate(client)
+        with mock.patch.object(DatastoreGrpcTransport, "lookup", new_callable=mock.PropertyMock):
+            assert client._datastore_api is api
+            client.put(datastore.Entity(client.key("Sent", 2)))
+            with pytest.raises(KeyError):
+                client.get(client.key("Sent", 2))
 
     @pytest.mark.parametrize("method", ["lookup", "run_query", "_rpc"])
     def test_own_method_of_the_class(
@@ -233,6 +278,28 @@ def test_an_api_object_with_options_of_the_application() -> None:
     for name in ("api_endpoint", "universe_domain", "_client_options"):
         assert getattr(lazy, name, None) == getattr(stock, name, None)
     stock.transport.close()
+
+
+def test_two_threads_that_make_the_first_call() -> None:
+    """Both use the stubs that one of them made, which have their wrapped methods at once."""
+    api: Any = DatastoreClient(credentials=AnonymousCredentials())
+    state = vars(api.transport)
+    made_by_the_other: list[Any] = []
+
+    def unary_unary(*_args: Any, **_options: Any) -> Any:
+        # The other thread makes its first call, while this one makes a stub.
+        if not made_by_the_other:
+            made_by_the_other.append(None)
+            other = lazy_api(api).transport
+            made_by_the_other[:] = other.lookup, other.run_query, other.commit
+        return mock.Mock()
+
+    api.transport.grpc_channel.close()
+    state["_logged_channel"] = state["_grpc_channel"] = mock.Mock(unary_unary=unary_unary)
+    transport: Any = lazy_api(api).transport
+    stubs = [transport.lookup, transport.run_query, transport.commit]
+    assert stubs == made_by_the_other
+    assert all(stub in transport._wrapped_methods for stub in stubs)
 
 
 def test_an_entity_message_of_any_kind_can_be_converted(client: Client) -> None:
