@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -13,7 +14,11 @@ from google.cloud.datastore_v1.services.datastore.transports.grpc import Datasto
 
 from lazyentity.codec.interruptions import raise_if_of_handler
 from lazyentity.patches.api.requests import serialiser
-from lazyentity.patches.api.transports import LazyDatastoreClient, LazyDatastoreGrpcTransport
+from lazyentity.patches.api.transports import (
+    LazyDatastoreClient,
+    LazyDatastoreGrpcTransport,
+    send_as,
+)
 
 
 class Cancelled(BaseException):
@@ -216,8 +221,14 @@ def cancellable(api: Any) -> Any:
     if not _SENT.isdisjoint(attributes):
         return api
     # Kept on the API object itself, as its lazy counterpart is.
-    made = attributes.get(_KEPT)
-    if made is None:
-        channel: Any = _Channel(api.transport.grpc_channel)
-        made = attributes.setdefault(_KEPT, type(api)(transport=transport(channel=channel)))
-    return made
+    given = api.transport
+    kept = attributes.get(_KEPT)
+    if kept is None or kept[0] is not given:
+        channel: Any = _Channel(given.grpc_channel)
+        sending = transport(channel=channel)
+        if not send_as(given, sending, _SENT):
+            return api
+        made = copy.copy(api)
+        made._transport = sending
+        kept = attributes[_KEPT] = (given, made)
+    return kept[1]

@@ -19,6 +19,7 @@ from lazyentity import _backend
 from lazyentity.bulk import BulkError, get_many, put_many, reading, rpcs
 from lazyentity.strict import STRICT
 from tests.bulk.services import FAST, RecordingService, Served, Together, connected, served, stored
+from tests.patches.datastore.recording import Recording
 from tests.support.describing import entity_types
 from tests.support.entities import fill
 from tests.support.snapshots import snapshot
@@ -46,6 +47,23 @@ def test_each_kind_of_client(any_client: Client) -> None:
         entities = list(get_many(any_client, given_keys))
         assert entity_types(entities) == entity_types(expected)
         assert snapshot(entities) == snapshot(expected)
+
+
+@pytest.mark.parametrize("activate", [lambda client: client, lazyentity.wrap])
+def test_what_the_application_sends_with(
+    running: Served, client: Client, activate: Callable[[Client], Client]
+) -> None:
+    """Each request has the headers of the application's transport, of a later one too."""
+    first, api = Recording(running, client), client._datastore_api
+    second, other = Recording(running, client), client._datastore_api
+    client._datastore_api_internal = api
+    given = activate(client)
+    for recording in (first, second):
+        given.get(given.key(_KIND, 1))
+        list(get_many(given, [given.key(_KIND, 1)]))
+        by_client, by_bulk_call = recording.sent
+        assert by_bulk_call[:2] == by_client[:2]
+        api._transport = other._transport
 
 
 @pytest.fixture(scope="module")
