@@ -33,6 +33,7 @@ class Seam(AttributePath):
 
     Attributes:
         original: the attribute before it was replaced.
+        defers_to_foreign: as given.
     """
 
     def __init__(
@@ -46,7 +47,7 @@ class Seam(AttributePath):
         super().__init__(module, path)
         self.original: Any = None
         self._replace = replace
-        self._defers_to_foreign = defers_to_foreign
+        self.defers_to_foreign = defers_to_foreign
 
     def is_foreign(self) -> bool:
         """As :meth:`AttributePath.is_foreign`, except for wrappers of the replacement."""
@@ -78,7 +79,7 @@ class Seam(AttributePath):
         parent, attribute, current = wrapt().resolve_path(self.module, self.path)
         if self.replacement is not None and _wraps(current, self.replacement):
             return
-        if self._defers_to_foreign and not is_upstream(current, sys.modules[self.module]):
+        if self.defers_to_foreign and not is_upstream(current, sys.modules[self.module]):
             return
         replacement = self._replace(current, is_active)
         wrapt().apply_patch(parent, attribute, replacement)
@@ -105,7 +106,7 @@ class EitherSeam(Seam):
 
     def __init__(self, newer: Seam, older: Seam) -> None:
         super().__init__(
-            newer.module, newer.path, newer._replace, defers_to_foreign=newer._defers_to_foreign
+            newer.module, newer.path, newer._replace, defers_to_foreign=newer.defers_to_foreign
         )
         self._newer, self._older = newer, older
 
@@ -118,7 +119,7 @@ class EitherSeam(Seam):
             except (AttributeError, ImportError):
                 chosen = self._older
             self.module, self.path = chosen.module, chosen.path
-            self._replace, self._defers_to_foreign = chosen._replace, chosen._defers_to_foreign
+            self._replace, self.defers_to_foreign = chosen._replace, chosen.defers_to_foreign
         return super().resolve()
 
 

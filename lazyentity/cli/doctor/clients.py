@@ -147,9 +147,10 @@ def _others(client: ClientSpec) -> Iterator[Finding]:
                 and current is not seam.replacement
                 and not is_clients(seam, current)
             ):
+                what = "leaves as it is" if seam.defers_to_foreign else "wraps"
                 yield Finding(
                     client.name,
-                    f"{seam} was replaced by {who(current)}, which patch() wraps",
+                    f"{seam} was replaced by {who(current)}, which patch() {what}",
                     NOTE,
                     "if it wraps the original, as a tracer does, nothing; a mock bypasses patch()",
                 )

@@ -134,6 +134,18 @@ def tracer() -> Iterator[None]:
 _ITERATOR = "google.cloud.datastore.query.Iterator._next_page"
 
 
+def test_a_tracer_that_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No replacement is put around it."""
+    place = "google.cloud.datastore.client.Client.get_multi"
+    wrapper = wrapt.FunctionWrapper(client.Client.get_multi, tracing)
+    monkeypatch.setattr(client.Client, "get_multi", wrapper)
+    text = f"{place} was replaced by {__name__}.tracing, which patch() leaves as it is"
+    assert others() == [("note", text)]
+    lazyentity.patch("datastore")
+    assert others() == [("note", text)]
+    lazyentity.unpatch()
+
+
 @pytest.mark.usefixtures("tracer")
 def test_a_tracer_before_patch() -> None:
     """It stays, below the replacement."""
