@@ -122,16 +122,20 @@ class TestForeignApis:
         assert freed() is None
 
     @pytest.mark.parametrize("method", ["lookup", "run_query", "begin_transaction"])
+    @pytest.mark.parametrize("is_late", [False, True])
     def test_own_method(
-        self, client: Client, activate: Activate, method: str, stock_contents: Any
+        self, client: Client, activate: Activate, method: str, is_late: bool, stock_contents: Any
     ) -> None:
         """An API object with a method put in, as mock.patch.object does it, is left alone."""
         api = client._datastore_api
-        client = activate(client)
-        assert read(client)["classes"] == ["LazyEntity"]
-        assert client._datastore_api is not api
         own = mock.Mock(wraps=getattr(api, method))
+        if is_late:
+            client = activate(client)
+            assert read(client)["classes"] == ["LazyEntity"]
+            assert client._datastore_api is not api
         setattr(api, method, own)
+        if not is_late:
+            client = activate(client)
         assert client._datastore_api is api
         assert read(client)["contents"] == stock_contents
         with client.transaction():
