@@ -228,6 +228,8 @@ def cancellable(api: Any) -> Any:
         sending = transport(channel=channel)
         if not send_as(given, sending, _SENT):
             return api
+        # Errors of authentication name them.
+        sending._credentials = given._credentials
         made = copy.copy(api)
         made._transport = sending
         kept = attributes[_KEPT] = (given, made)

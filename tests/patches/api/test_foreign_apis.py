@@ -21,6 +21,7 @@ from google.cloud.datastore_v1.types import entity as entity_pb2
 from google.cloud.datastore_v1.types import query as query_pb2
 
 import lazyentity
+from lazyentity.bulk.cancelling import cancellable
 from lazyentity.patches.datastore.apis import lazy_api
 from tests.patches.conftest import Make
 from tests.patches.datastore.activations import LAZILY, Activate
@@ -268,19 +269,20 @@ class TestClientSubclass:
 
 
 def test_an_api_object_with_options_of_the_application() -> None:
-    """The lazy counterpart has them all: an error of authentication names the credentials."""
+    """Its counterparts have them all: an error of authentication names the credentials."""
     credentials = AnonymousCredentials()
     options = {"api_endpoint": "localhost:1", "quota_project_id": "q"}
     stock: Any = DatastoreClient(credentials=credentials, client_options=options)
     lazy: Any = lazy_api(stock)
-    assert lazy is not stock
-    assert issubclass(type(lazy), DatastoreClient)
-    assert lazy.transport is not stock.transport
     assert lazy.transport.grpc_channel is stock.transport.grpc_channel
-    assert lazy.transport._credentials is stock.transport._credentials is credentials
-    # Before 2.20, the client has none of these.
-    for name in ("api_endpoint", "universe_domain", "_client_options"):
-        assert getattr(lazy, name, None) == getattr(stock, name, None)
+    for made in (lazy, cancellable(stock), cancellable(lazy)):
+        assert made is not stock
+        assert issubclass(type(made), DatastoreClient)
+        assert made.transport is not stock.transport
+        assert made.transport._credentials is stock.transport._credentials is credentials
+        # Before 2.20, the client has none of these.
+        for name in ("api_endpoint", "universe_domain", "_client_options"):
+            assert getattr(made, name, None) == getattr(stock, name, None)
     stock.transport.close()
 
 
