@@ -102,7 +102,7 @@ def send_as(given: Any, transport: Any, names: Iterable[str]) -> bool:
 
     Args:
         given: the other.
-        transport: has stubs of its own.
+        transport: makes other stubs than the other one.
         names: of the methods.
 
     Returns:
