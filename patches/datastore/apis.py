@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -64,6 +65,10 @@ _HELPERS: Final = tuple(
     for name in ("get_transaction_options", "get_read_options", "set_database_id_to_request")
     if hasattr(helpers, name)
 )
+_helpers_now = operator.attrgetter(*_HELPERS)
+_OWN_HELPERS: Final = [
+    UpstreamModules(helpers).upstream_function(helpers, name) for name in _HELPERS
+]
 _METHODS = frozenset(name for kind in _OWN for name in dir(kind) if not name.startswith("_"))
 
 
@@ -107,7 +112,8 @@ def reads_as_known(api: Any, method: str) -> bool:
 
 def options_are_known() -> bool:
     """Whether nobody replaced a helper by which the client makes the options of a read."""
-    return all(is_upstream(getattr(helpers, name), helpers) for name in _HELPERS)
+    # Asked at each read: by identity, and in C.
+    return all(map(operator.is_, _helpers_now(helpers), _OWN_HELPERS))
 
 
 def _is_http_replaced(api: Any) -> bool:
