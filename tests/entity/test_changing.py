@@ -44,11 +44,26 @@ SEEDS = st.integers(0, 2**32 - 1)
 @given(seed=SEEDS)
 def test_any_change(lazy_type: type[LazyEntity], write: Callable[[Entity], Any], seed: int) -> None:
     """The message, or the error, is the client's, whatever changes while values are encoded."""
-    case = changes.made(seed, 0)
+    check(changes.made(seed, 0), lazy_type, write)
+
+
+def check(
+    case: write_cases.Case, lazy_type: type[LazyEntity], write: Callable[[Entity], Any]
+) -> None:
+    """Write the entity of a case, and compare it with what the client writes."""
     ours, stock = case.of(lazy_type)
     expected = outcome(lambda: encoded(stock))
     written = outcome(lambda: comparable(write(ours)))
     case.compare(written, expected)
+
+
+@pytest.mark.parametrize("container", ["entity", "lazy", "embedded"])
+def test_a_first_odd_name(
+    lazy_type: type[LazyEntity], write: Callable[[Entity], Any], container: str
+) -> None:
+    """The first name that is no str closes gaps: the client then comes to a property twice."""
+    moves = (("pop", 0), ("reset", 2), ("flags", 2), ("odd name", 8))
+    check(write_cases.Case(container, "zone", 4, ("list",), moves, 1), lazy_type, write)
 
 
 @settings(max_examples=300)

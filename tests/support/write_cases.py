@@ -34,6 +34,7 @@ CHANGES = (
 
 _REBUILDING = frozenset(("churn", "reverse", "clear", "fill"))
 _ADDING = ("add", "reset", "odd name")
+_CLOSING_GAPS = frozenset(("pop", "reset", "odd name"))
 _SPARE = 3  # entries that are free in the storage of a dict of so many names, in every CPython
 
 Change = tuple[str, int]
@@ -65,11 +66,14 @@ class Case:
 
         Its iterator then gives some properties twice and others never, without an error. The client
         adds the items of a list that it meets twice to those that it wrote before.
+
+        Where all names were exact strings, the first one that is none closes the gaps that removed
+        names left (CPython 3.11 and later). So a moved name comes again, if another one made room.
         """
         kinds = [change for change, _ in self.changes]
         added = sum(map(kinds.count, _ADDING)) * self.times
         return self.container in ("entity", "embedded", "lazy") and (
-            added > _SPARE or not _REBUILDING.isdisjoint(kinds)
+            added > _SPARE or _CLOSING_GAPS.issubset(kinds) or not _REBUILDING.isdisjoint(kinds)
         )
 
     def compare(self, written: Any, expected: Any) -> None:
