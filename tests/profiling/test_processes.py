@@ -242,7 +242,7 @@ if "multiprocessing" in sys.argv:
 for _ in range(20 if "kill children" in sys.argv else 0):
     child = os.fork()
     if child == 0:
-        time.sleep(3)
+        time.sleep(60)
         os._exit(1)
     os.kill(child, signal.SIGTERM)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGTERM
@@ -258,8 +258,10 @@ if "terminate" in sys.argv:
     os.kill(os.getpid(), signal.SIGTERM)
 if "interrupt" in sys.argv:
     sys.excepthook = lambda *_: None
+    # A shell that runs a program in the background has it ignore this signal.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     os.kill(os.getpid(), signal.SIGINT)
-    time.sleep(3)
+    time.sleep(60)
 """
 
 
