@@ -129,6 +129,8 @@ def in_collections(work: Callable[[int], object], threshold: int = 1) -> Iterato
 
     thresholds = gc.get_threshold()
     gc.collect()
+    # For speed, collections look at the objects that are made from here on alone.
+    gc.freeze()
     gc.callbacks.append(collected)
     gc.set_threshold(threshold)
     try:
