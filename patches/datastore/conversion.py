@@ -39,7 +39,7 @@ register(Iterator, unboxed_of_query)
 def _getter(original: Any) -> Callable[[_Function], Any]:
     """Return a decorator: a property with another getter, and all else that the original has.
 
-    What somebody put in its place, if that is no property, stays as it is.
+    Anything but a property, as a mock that stands in its place, stays as it is.
     """
     if not isinstance(original, property):
         return lambda get: original

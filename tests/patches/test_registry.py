@@ -208,7 +208,7 @@ def test_what_was_put_around_functions_before_is_called(
         (holder, name, kind)
         for holder, name in [*OF_WRITES, *OF_READS, (client_module.Client, "_datastore_api")]
         for kind in (mock.PropertyMock, mock.Mock, mock.NonCallableMock)
-        # What stands there is always called.
+        # An iterator always calls the attribute of this name.
         if kind is mock.Mock or name != "_next_page"
     ],
 )

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import _thread
 import copy
 import json
 import pickle
 import re
-import sys
-import threading
 from typing import Any
 from unittest import mock
 
@@ -158,24 +155,6 @@ class ApplicationCases(ClientCases):
             response = self._sent(call, _session_post(call))
             assert type(response).__module__.partition(".")[0] in ("aiohttp", "requests")
             call.complete(response.json())
-
-    def test_a_thread_that_begins_with_a_request(self, ports: Ports) -> None:
-        """No function calls it there, nor in a greenlet."""
-        if self.client.is_async:
-            pytest.skip("an event loop calls it")
-        sent = threading.Event()
-
-        def note(*_: Any, **__: Any) -> None:
-            sent.set()
-            sys.exit()
-
-        lazyentity.patch(self.client.name)
-        with self.client.connected(ports["http"]) as call:
-            datastore = call.datastore
-            post = datastore._post if self.client.has_post else datastore.session.post
-            with mock.patch.object(datastore.session.session, "post", note):
-                _thread.start_new_thread(post, (f"{datastore._api_root}:lookup", {}))
-                assert sent.wait(10)
 
     def _own_lookup(self) -> Any:
         """Return a method ``lookup`` of an application that sends the request by itself."""
