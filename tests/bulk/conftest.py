@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,7 +13,7 @@ from lazyentity.bulk import reading, writing
 from lazyentity.snapshot import Snapshot
 from tests.bulk.gathering import Gathered
 from tests.bulk.refreshing import entities_in
-from tests.bulk.services import RecordingService, Served, connected, served
+from tests.bulk.services import RecordingService, Served, connected_to_new_project, served
 
 
 @pytest.fixture(scope="session")
@@ -31,8 +30,8 @@ def service(running: Served) -> RecordingService:
 
 @pytest.fixture
 def client(running: Served, service: RecordingService) -> Iterator[datastore.Client]:
-    """A stock client over gRPC, in a namespace of the test's own."""
-    with connected(running, namespace=uuid.uuid4().hex) as made:
+    """A stock client over gRPC, of a new project."""
+    with connected_to_new_project(running) as made:
         yield made
 
 
@@ -43,8 +42,8 @@ def any_client(
     transport: str,
     request: pytest.FixtureRequest,
 ) -> Iterator[datastore.Client]:
-    """A client of each kind over each transport, in a namespace of the test's own."""
-    with connected(running, transport, namespace=uuid.uuid4().hex) as stock:
+    """A client of each kind over each transport, of a new project."""
+    with connected_to_new_project(running, transport) as stock:
         if request.param == "wrap":
             yield lazyentity.wrap(stock)
             return

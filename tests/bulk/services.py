@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
@@ -46,6 +47,8 @@ class RecordingService(DatastoreService):
         before: called with each request before it is answered, in the thread of the request; may
             raise the error to answer with.
         change: makes the serialised response from that of the service, by method.
+        ended: projects whose requests are neither recorded nor answered: one that was cancelled
+            can arrive after its client is closed.
     """
 
     def __init__(self, **options: Any) -> None:
@@ -53,9 +56,12 @@ class RecordingService(DatastoreService):
         self.calls: list[Call] = []
         self.before: Callable[[Call], None] = lambda call: None
         self.change: dict[str, Callable[[bytes], bytes]] = {}
+        self.ended: set[str] = set()
 
     def call(self, method: str, request: bytes, project: str = "") -> bytes:
         call = Call(method, METHODS[method][0].FromString(request))
+        if call.message.project_id in self.ended:
+            raise refusal(grpc.StatusCode.CANCELLED)
         self.calls.append(call)
         self.before(call)
         response = super().call(method, request, project)
@@ -152,6 +158,16 @@ def connected(to: Served, transport: str = "grpc", **options: Any) -> Iterator[d
         yield client
     finally:
         close(client)
+
+
+@contextmanager
+def connected_to_new_project(
+    to: Served, transport: str = "grpc", **options: Any
+) -> Iterator[datastore.Client]:
+    """Give a stock client whose requests are seen by this test alone, however late they come."""
+    with connected(to, transport, project=f"p-{uuid.uuid4().hex}", **options) as client:
+        yield client
+    to.service.ended.add(client.project)
 
 
 class Together:

@@ -136,7 +136,7 @@ def test_cut_connections_are_retried(running: Served, client: Client) -> None:
     cut: list[str] = []
     with _cutting(running.ports["http"], cut) as port:
         proxied = running._replace(ports={"http": port})
-        with connected(proxied, "http") as made:
+        with connected(proxied, "http", project=client.project) as made:
             entities: list[Any] = get_many(made, keys, retry=FAST)
     assert [entity["number"] for entity in entities] == [0, 1]
     assert len(cut) == 1

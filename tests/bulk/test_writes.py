@@ -16,7 +16,6 @@ from lazyentity.bulk.windows import Window
 from lazyentity.codec import messages
 from lazyentity.patches.api.requests import CommitBytes
 from tests.bulk.services import FAST, RecordingService, ids_of, stored
-from tests.support.clients import PROJECT
 
 Client = datastore.Client
 Entity = datastore.Entity
@@ -144,22 +143,22 @@ def test_an_error_of_the_iterator_is_the_cause(
 
 
 _OTHER_PROJECT = Key(_KIND, 1, project="another")
-_REFUSED: list[tuple[Any, Any, type[Exception], str]] = [
-    (_Put, Entity(), ValueError, "must have a key"),
-    (_Put, Entity(_OTHER_PROJECT), ValueError, "of the project 'another'"),
+_REFUSED: list[tuple[Any, Callable[[Client], object], type[Exception], str]] = [
+    (_Put, lambda client: Entity(), ValueError, "must have a key"),
+    (_Put, lambda client: Entity(_OTHER_PROJECT), ValueError, "of the project 'another'"),
     (
         _Put,
-        Entity(Key(_KIND, 1, project=PROJECT, database="another")),
+        lambda client: Entity(Key(_KIND, 1, project=client.project, database="another")),
         ValueError,
         "of the database 'another'",
     ),
-    (_Put, {"number": 1}, TypeError, "takes a google.cloud.datastore.Entity"),
-    (_Put, 1, TypeError, "takes a google.cloud.datastore.Entity"),
-    (_Delete, Key(_KIND, project=PROJECT), ValueError, "neither an id nor a name"),
-    (_Delete, _OTHER_PROJECT, ValueError, "of the project 'another'"),
-    (_Delete, Entity(), ValueError, "an entity to be deleted must have a key"),
-    (_Delete, None, TypeError, "takes keys and entities, not NoneType"),
-    (_Delete, 1, TypeError, "takes keys and entities, not int"),
+    (_Put, lambda client: {"number": 1}, TypeError, "takes a google.cloud.datastore.Entity"),
+    (_Put, lambda client: 1, TypeError, "takes a google.cloud.datastore.Entity"),
+    (_Delete, lambda client: client.key(_KIND), ValueError, "neither an id nor a name"),
+    (_Delete, lambda client: _OTHER_PROJECT, ValueError, "of the project 'another'"),
+    (_Delete, lambda client: Entity(), ValueError, "an entity to be deleted must have a key"),
+    (_Delete, lambda client: None, TypeError, "takes keys and entities, not NoneType"),
+    (_Delete, lambda client: 1, TypeError, "takes keys and entities, not int"),
 ]
 
 
@@ -169,7 +168,7 @@ def test_refused_ones(
     client: Client,
     service: RecordingService,
     write: Any,
-    wrong: Any,
+    wrong: Callable[[Client], object],
     kind: type[Exception],
     text: str,
     iterate: Callable[[Any], Any],
@@ -178,7 +177,7 @@ def test_refused_ones(
     given = write.given(client, 4)
     service.forget()
     with pytest.raises(kind, match=text):
-        write.call(client, iterate([*given[:3], wrong, given[3]]))
+        write.call(client, iterate([*given[:3], wrong(client), given[3]]))
     assert iterate is iter or service.calls == []
     assert write.written(client, 4) == ([1, 2, 3] if iterate is iter else [])
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Iterator
 
 import pytest
 from google.cloud import datastore
 from google.cloud.environment_vars import GCD_HOST
 
-from tests.bulk.services import RecordingService, Served, connected, served
+from tests.bulk.services import RecordingService, Served, connected_to_new_project, served
 
 
 @pytest.fixture(scope="package")
@@ -30,5 +29,5 @@ def client(
     running: Served, service: RecordingService, transport: str
 ) -> Iterator[datastore.Client]:
     """A stock client of a new project."""
-    with connected(running, transport, project=f"p-{uuid.uuid4().hex}") as made:
+    with connected_to_new_project(running, transport) as made:
         yield made
