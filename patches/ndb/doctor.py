@@ -11,9 +11,6 @@ from lazyentity.codec.describing import property_name
 from lazyentity.patches.ndb.expandos import makes_dynamic_properties
 from lazyentity.patches.ndb.mappings import OF_CONSTRUCTOR, OF_MAKING, constructs_plainly
 from lazyentity.patches.ndb.structured import obstacle, storing_obstacle
-from lazyentity.patches.ndb.upstream import upstream_function
-
-_init = upstream_function(model.Model, "__init__")
 
 
 def notes() -> Iterator[str]:
@@ -37,5 +34,5 @@ def _reasons(model_class: Any) -> Iterator[str]:
     if issubclass(model_class, model.Expando):
         if not makes_dynamic_properties(model_class):
             yield OF_MAKING
-        elif model_class.__init__ is not _init or not constructs_plainly(model_class):
+        elif not constructs_plainly(model_class):
             yield OF_CONSTRUCTOR

@@ -151,18 +151,17 @@ class DynamicProperties:
 
     def _pattern(self, nulls_and_arrays: bytes) -> _Pattern:
         members = dict(zip(self.names, nulls_and_arrays, strict=True))
-        values = Template(
-            undecoded_template(name for name in self._taken_names if members.get(name) != _NULL)
+        values: dict[str, Any] = undecoded_template(
+            name for name in self._taken_names if members.get(name) != _NULL
         )
-        properties = Template(
-            {**self._defined, **{name: UNDECODED for name in members if name in values}}
-        )
+        properties = {**self._defined, **{name: UNDECODED for name in members if name in values}}
         repeated = frozenset(name for name, member in members.items() if member == _ARRAY)
-        pattern = values, properties, repeated
-        if self._is_kept:
-            # The names and the other dicts of this object are in the key.
-            size = 2 * learned_bytes(nulls_and_arrays, properties)
-            _PATTERNS.keep((self, nulls_and_arrays), pattern, size)
+        if not self._is_kept:
+            return values, properties, repeated
+        pattern = Template(values), Template(properties), repeated
+        # The names and the other dicts of this object are in the key.
+        size = 2 * learned_bytes(nulls_and_arrays, properties)
+        _PATTERNS.keep((self, nulls_and_arrays), pattern, size)
         return pattern
 
 

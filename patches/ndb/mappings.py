@@ -29,6 +29,7 @@ from lazyentity.patches.upstream import entry_of, is_upstream
 _Model = model.Model
 _Property = model.Property
 
+_model_init = upstream_function(_Model, "__init__")
 _get_arg = upstream_function(_Model, "_get_arg")
 _validate_key = upstream_function(_Model, "_validate_key")
 _own_set_attributes = upstream_functions("_set_attributes", _Model, model.Expando)
@@ -59,6 +60,7 @@ _WRITING = methods(
 )
 
 
+_new: Final = object.__new__
 _Key: Final = key_module.Key
 # It shows what the class has now.
 _key_attributes: Final = vars(_Key)
@@ -73,9 +75,10 @@ def makes_keys() -> bool:
 
 def ndb_key(ds_key: Any) -> Any:
     """Make a key as ``Key._from_ds_key()`` does; it is called if somebody replaced it."""
-    if not makes_keys():
+    # As makes_keys(), which is a call for each model.
+    if key_module.Key is not _Key or _key_attributes["_from_ds_key"] is not _from_ds_key:
         return key_module.Key._from_ds_key(ds_key)
-    key = object.__new__(_Key)
+    key = _new(_Key)
     key._key, key._reference = ds_key, None
     return key
 
@@ -126,6 +129,7 @@ class ModelMapping:
         is_kept: whether the mapping is for further entities, too.
 
     Attributes:
+        model_class: the class.
         properties: ndb's properties, by stored name, of all that a model takes from such an entity
             and its class defines; None, if ndb has to make the model.
         obstacle: the reason why ndb has to make the model; None, if it need not.
@@ -136,13 +140,13 @@ class ModelMapping:
         conversions: by stored name, of the properties that have one value and that ndb's own
             methods read: the property, the functions that make the user's value of the base value,
             and the type of base values that are the user's already.
-        constructs_plainly: whether all that the constructor does is to make ``_values``, unless
-            the class overrides ``__init__``.
+        constructs_plainly: whether all that the constructor does is to make ``_values``.
         takes_keys_of_its_kind: whether every key of the class's kind will do.
         classes: their state.
     """
 
     def __init__(self, model_class: Any, taken: MappedProperties | str, is_kept: bool) -> None:
+        self.model_class = model_class
         self.obstacle = taken if isinstance(taken, str) else None
         self.properties = None if isinstance(taken, str) else taken.properties
         self.parts: Parts = {} if isinstance(taken, str) else taken.parts
@@ -151,7 +155,8 @@ class ModelMapping:
             names = taken.dynamic_names
             self.dynamic = DynamicProperties(model_class, names, taken.names, is_kept)
         fixed = self.properties if self.dynamic is None else None
-        self.template: dict[str, Any] = Template(undecoded_template(fixed or ()))
+        template: dict[str, Any] = undecoded_template(fixed or ())
+        self.template = Template(template) if is_kept else template
         self.conversions = {
             name: _conversion(prop)
             for name, prop in (self.properties or {}).items()
@@ -183,9 +188,10 @@ class ModelMapping:
 
 
 def constructs_plainly(model_class: Any) -> bool:
-    """Whether constructing a model only makes ``_values``, unless ``__init__`` is overridden."""
+    """Whether constructing a model only makes ``_values``."""
     return (
         model_class.__new__ is object.__new__
+        and model_class.__init__ is _model_init
         and type(model_class).__call__ is type.__call__
         and is_upstream(model_class._get_arg, _get_arg)
         and is_upstream(model_class._set_attributes, *_own_set_attributes)
@@ -220,20 +226,11 @@ class _Classes(NamedTuple):
             return cls(known_count, None, None, version)
         return cls(known_count, subclass, _version_of(subclass), version)
 
-    def are_as_they_were(self, model_class: Any, kind: Any) -> bool:
-        """Whether :meth:`of` would give the same."""
-        known_count, subclass, subclass_version, version = self
-        return (
-            version == type_version(model_class)
-            and known_count == len(model_class._properties)
-            and (
-                subclass is None
-                or (
-                    subclass is _Model._kind_map.get(kind)
-                    and subclass_version == type_version(subclass)
-                )
-            )
-        )
+    def has_subclass(self, kind: Any) -> bool:
+        """Whether the class that ndb asks for further properties is as it was."""
+        return self.subclass is _Model._kind_map.get(
+            kind
+        ) and self.subclass_version == type_version(self.subclass)
 
 
 def _version_of(model_class: Any) -> int | None:
@@ -276,9 +273,10 @@ def _take(model_class: Any, kind: Any, names: Any) -> MappedProperties | str:
         else:
             continue
         taken_names[taken_name] = None
-    found = in_parts(parts)
-    for name in found.keys() & set(names):
-        return f"the entity has {property_name(name)} as a whole and in parts"
+    found = in_parts(parts) if parts else {}
+    for name in found:
+        if name in names:
+            return f"the entity has {property_name(name)} as a whole and in parts"
     return MappedProperties(properties, tuple(dynamic_names), tuple(taken_names), found)
 
 
@@ -321,8 +319,14 @@ def mapping_for(model_class: Any, kind: Any, shape: Any) -> ModelMapping:
     is_kept = shape.template is not None
     key = model_class, kind, shape
     mapping = _known_mapping(key) if is_kept else None
-    if mapping is not None and mapping.classes.are_as_they_were(model_class, kind):
-        return mapping
+    if mapping is not None:
+        known = mapping.classes
+        if (
+            known.version == type_version(model_class)
+            and known.known_count == len(model_class._properties)
+            and (known.subclass is None or known.has_subclass(kind))
+        ):
+            return mapping
     # First, before the classes are read: a change in between is found the next time.
     classes = _Classes.of(model_class, kind)
     taken = _take(model_class, kind, shape.ordinals)

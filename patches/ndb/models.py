@@ -11,7 +11,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 from types import SimpleNamespace
-from typing import Any, NamedTuple
+from typing import Any
 
 from google.cloud.datastore.key import Key
 from google.cloud.ndb import model
@@ -36,7 +36,6 @@ _Original = Callable[..., Any]
 
 _Model = model.Model
 _base_value = model._BaseValue
-_model_init = upstream_function(_Model, "__init__")
 _get_kind = upstream_function(_Model, "_get_kind")
 _lookup_model = upstream_function(_Model, "_lookup_model")
 _blob_from_datastore = upstream_function(model.BlobProperty, "_from_datastore")
@@ -165,7 +164,8 @@ def entity_from_ds_entity(original: _Original, ds_entity: Any, model_class: Any 
         if key is None or type(key) is Key:
             # The model keeps the bytes, even if the entity is changed.
             source = LazyEntity._from_raw(ds_entity._raw)
-            made = _model(source, key, ds_entity, model_class, original)
+            plan = _plan(source, key, model_class)
+            made = original(ds_entity, model_class) if plan is None else _made(plan, source, key)
             if observer.data is not None:
                 count_model(made, source)
             return made
@@ -194,7 +194,9 @@ def entity_from_protobuf(original: _Original, is_active: Callable[[], bool]) -> 
             return _eager_model(protobuf)
         entity = protobuf.read(LAZY)
         if type(entity) is LazyEntity and model._entity_from_ds_entity is CONVERSION.replacement:
-            made = _model(entity, ds_key or entity._wire_key(), entity, None, CONVERSION.original)
+            key = ds_key or entity._wire_key()
+            plan = _plan(entity, key, None)
+            made = CONVERSION.original(entity) if plan is None else _made(plan, entity, key)
             if observer.data is not None:
                 count_model(made, entity)
             return made
@@ -216,13 +218,15 @@ def _eager_model(protobuf: Any) -> Any:
         and model._entity_from_ds_entity is CONVERSION.replacement
     ):
         entity = LazyEntity._from_raw(protobuf.raw)
-        plan = _Plan.of(entity, stock.key, None)
-    # ndb is as fast where it does not make properties.
-    if plan is None or plan.mapping.dynamic is None or plan.mapping.parts:
-        return model._entity_from_ds_entity(stock)
-    instance = plan.made(entity, stock.key)
-    _settle(instance, stock)
-    return instance
+        plan = _plan(entity, stock.key, None)
+    if plan is not None:
+        _, mapping, _ = plan
+        # ndb is as fast where it does not make properties.
+        if mapping.dynamic is not None and not mapping.parts:
+            instance = _made(plan, entity, stock.key)
+            _settle(instance, stock)
+            return instance
+    return model._entity_from_ds_entity(stock)
 
 
 def _settle(instance: Any, stock: Any) -> None:
@@ -242,100 +246,90 @@ def _settle(instance: Any, stock: Any) -> None:
         attributes["_properties"] = attributes["_properties"].all_made(values)
 
 
-def _model(entity: Any, ds_key: Any, given: Any, model_class: Any, original: _Original) -> Any:
-    """Make a lazy model as of :meth:`_Plan.of`, or let ndb make one of the entity ``given``."""
-    plan = _Plan.of(entity, ds_key, model_class)
-    return original(given, model_class) if plan is None else plan.made(entity, ds_key)
+_Plan = tuple[Any, ModelMapping, Dotted | None]
+"""How models are made of entities of a shape: the kind of their keys, and what makes values.
+
+No class, for that would call two more functions for each model that is not of a response.
+"""
 
 
-class _Plan(NamedTuple):
-    """How models of ``model_class`` are made of entities of a shape, whose keys have a ``kind``.
+def _plan(entity: Any, ds_key: Any, model_class: Any) -> _Plan | None:
+    """Return the plan for a model of an entity; None, if ndb has to make the model.
 
-    ``is_plain`` is whether no constructor is called.
+    Args:
+        entity: the lazy entity that the model keeps.
+        ds_key: its key, of google-cloud-datastore.
+        model_class: as of :func:`entity_from_ds_entity`.
     """
-
-    kind: Any
-    model_class: Any
-    mapping: ModelMapping
-    dotted: Dotted | None
-    is_plain: bool
-
-    @classmethod
-    def of(cls, entity: Any, ds_key: Any, model_class: Any) -> _Plan | None:
-        """Return the plan for an entity; None, if ndb has to make the model.
-
-        Args:
-            entity: the lazy entity that the model keeps.
-            ds_key: its key, of google-cloud-datastore.
-            model_class: as of :func:`entity_from_ds_entity`.
-        """
-        # Key.kind copies the whole path first.
-        kind_of_key = ds_key._path[-1]["kind"] if ds_key else None
-        class_key = entity.get("class")
-        kind = named_kind(class_key) if class_key else kind_of_key
-        if type(kind) is not str and kind is not None:
+    # Key.kind copies the whole path first.
+    kind_of_key = ds_key._path[-1]["kind"] if ds_key else None
+    class_key = entity.get("class")
+    kind = named_kind(class_key) if class_key else kind_of_key
+    if type(kind) is not str and kind is not None:
+        return None
+    try:
+        mapping = mapping_for(model_class or _Model._lookup_model(kind), kind, entity._shape)
+    except model.KindError:
+        # The class lacks a property and the kind is unknown. ndb looks at the key first.
+        return None
+    if mapping.properties is None or not (mapping.constructs_plainly or mapping.dynamic is None):
+        # The constructor may have made dynamic properties.
+        return None
+    dotted = None
+    if mapping.parts:
+        context = get_context(False)
+        if context is None:
+            # ndb raises.
             return None
-        chosen = model_class or _Model._lookup_model(kind)
-        try:
-            mapping = mapping_for(chosen, kind, entity._shape)
-        except model.KindError:
-            # The class lacks a property and the kind is unknown. ndb looks at the key first.
-            return None
-        is_plain = mapping.constructs_plainly and chosen.__init__ is _model_init
-        if mapping.properties is None or not (is_plain or mapping.dynamic is None):
-            # The constructor may have made dynamic properties.
-            return None
-        dotted = None
-        if mapping.parts:
-            context = get_context(False)
-            if context is None:
-                # ndb raises.
-                return None
-            dotted = Dotted(mapping.parts, context)
-        return cls(kind_of_key, chosen, mapping, dotted, is_plain)
+        dotted = Dotted(mapping.parts, context)
+    return kind_of_key, mapping, dotted
 
-    def calls_application(self, entity: Any) -> bool:
-        """Whether making such a model may call code of the application."""
-        chosen = self.model_class
-        return not (
-            self.is_plain
-            and self.mapping.takes_keys_of_its_kind
-            and chosen.key is _Model.key
-            and is_upstream(chosen._get_kind, _get_kind)
-            and self.kind == chosen._get_kind()
-            and "class" not in entity._shape.ordinals
-        )
 
-    def made(self, entity: Any, ds_key: Any, *, has_its_kind: bool = False) -> Any:
-        """Make the model; ``has_its_kind`` is whether the key is of the class's kind for sure."""
-        _, chosen, mapping, dotted, is_plain = self
-        values = _new_values(LazyValues)
-        values._entity = entity
-        values._properties = mapping.properties
-        values._conversions = mapping.conversions
-        values._dotted = dotted
-        template, properties = mapping.template, None
-        if is_plain:
-            instance = _new(chosen)
-            if mapping.dynamic is not None:
-                template, properties = mapping.dynamic.of(entity)
+def _calls_application(plan: _Plan, entity: Any) -> bool:
+    """Whether making such a model may call code of the application."""
+    kind, mapping, _ = plan
+    chosen = mapping.model_class
+    return not (
+        mapping.constructs_plainly
+        and mapping.takes_keys_of_its_kind
+        and chosen.key is _Model.key
+        and is_upstream(chosen._get_kind, _get_kind)
+        and kind == chosen._get_kind()
+        and "class" not in entity._shape.ordinals
+    )
+
+
+def _made(plan: _Plan, entity: Any, ds_key: Any, *, has_its_kind: bool = False) -> Any:
+    """Make the model; ``has_its_kind`` is whether the key is of the class's kind for sure."""
+    kind, mapping, dotted = plan
+    chosen = mapping.model_class
+    values = _new_values(LazyValues)
+    values._entity = entity
+    values._properties = mapping.properties
+    values._conversions = mapping.conversions
+    values._dotted = dotted
+    template, properties = mapping.template, None
+    if mapping.constructs_plainly:
+        instance = _new(chosen)
+        if mapping.dynamic is not None:
+            template, properties = mapping.dynamic.of(entity)
+    else:
+        instance = chosen()
+        _fill(values, instance._values)
+        if dotted is not None:
+            template = {**template, **dotted.completing(instance, values)}
+    _fill(values, template)
+    instance._values = values
+    if ds_key:
+        key = ndb_key(ds_key)
+        if has_its_kind or (mapping.takes_keys_of_its_kind and kind == chosen._get_kind()):
+            instance._entity_key = key
         else:
-            instance = chosen()
-            _fill(values, instance._values)
-            if dotted is not None:
-                template = {**template, **dotted.completing(instance, values)}
-        _fill(values, template)
-        instance._values = values
-        if ds_key:
-            key = ndb_key(ds_key)
-            if has_its_kind or (mapping.takes_keys_of_its_kind and self.kind == chosen._get_kind()):
-                instance._entity_key = key
-            else:
-                instance._key = key
-        if properties is not None:
-            # As ndb, which sets them last.
-            instance._properties = properties
-        return instance
+            instance._key = key
+    if properties is not None:
+        # As ndb, which sets them last.
+        instance._properties = properties
+    return instance
 
 
 class ModelMaker:
@@ -374,9 +368,9 @@ class ModelMaker:
         key = ds_key or entity._wire_key()
         shape = entity._shape
         plan = self._plans.get(shape)
-        if plan is None or not key or plan.kind != key._path[-1]["kind"]:
-            plan = _Plan.of(entity, key, None)
-            if plan is None or plan.calls_application(entity):
+        if plan is None or not key or plan[0] != key._path[-1]["kind"]:
+            plan = _plan(entity, key, None)
+            if plan is None or _calls_application(plan, entity):
                 return None
             self._plans[shape] = plan
-        return plan.made(entity, key, has_its_kind=True)
+        return _made(plan, entity, key, has_its_kind=True)
