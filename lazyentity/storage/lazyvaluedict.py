@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import operator
 from typing import Any
 
 from lazyentity.codec.undecoded import UNDECODED
@@ -10,8 +12,6 @@ from lazyentity.storage.lazydict import LazyDict
 _stored = dict.__getitem__
 _found = dict.get
 _store = dict.__setitem__
-
-_ONLY_UNDECODED = {id(UNDECODED)}
 
 
 def keep(mapping: Any, name: Any, value: Any) -> Any:
@@ -62,7 +62,8 @@ class LazyValueDict(LazyDict):
     def _is_untouched(self) -> bool:
         """Say whether there are values, none of which was made or assigned so far."""
         # The list is made in one call, which no other thread interrupts.
-        return set(map(id, list(dict.values(self)))) == _ONLY_UNDECODED
+        values = list(dict.values(self))
+        return bool(values) and all(map(operator.is_, values, itertools.repeat(UNDECODED)))
 
     def _read_deleted(self, name: Any) -> Any:
         return self._compute(name)
