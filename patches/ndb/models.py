@@ -220,7 +220,7 @@ def _eager_model(protobuf: Any) -> Any:
         entity = LazyEntity._from_raw(protobuf.raw)
         plan = _plan(entity, stock.key, None)
     if plan is not None:
-        _, mapping, _ = plan
+        _, mapping, _, _ = plan
         # ndb is as fast where it does not make properties.
         if mapping.dynamic is not None and not mapping.parts:
             instance = _made(plan, entity, stock.key)
@@ -246,8 +246,11 @@ def _settle(instance: Any, stock: Any) -> None:
         attributes["_properties"] = attributes["_properties"].all_made(values)
 
 
-_Plan = tuple[Any, ModelMapping, Dotted | None]
-"""How models are made of entities of a shape: the kind of their keys, and what makes values.
+_Plan = tuple[Any, ModelMapping, Dotted | None, bool]
+"""How models are made of entities of a shape.
+
+The kind of their keys, what makes values, and whether no constructor is called: another thread that
+finds the class changed changes the mapping.
 
 No class, for that would call two more functions for each model that is not of a response.
 """
@@ -272,7 +275,8 @@ def _plan(entity: Any, ds_key: Any, model_class: Any) -> _Plan | None:
     except model.KindError:
         # The class lacks a property and the kind is unknown. ndb looks at the key first.
         return None
-    if mapping.properties is None or not (mapping.constructs_plainly or mapping.dynamic is None):
+    is_plain = mapping.constructs_plainly
+    if mapping.properties is None or not (is_plain or mapping.dynamic is None):
         # The constructor may have made dynamic properties.
         return None
     dotted = None
@@ -282,15 +286,15 @@ def _plan(entity: Any, ds_key: Any, model_class: Any) -> _Plan | None:
             # ndb raises.
             return None
         dotted = Dotted(mapping.parts, context)
-    return kind_of_key, mapping, dotted
+    return kind_of_key, mapping, dotted, is_plain
 
 
 def _calls_application(plan: _Plan, entity: Any) -> bool:
     """Whether making such a model may call code of the application."""
-    kind, mapping, _ = plan
+    kind, mapping, _, is_plain = plan
     chosen = mapping.model_class
     return not (
-        mapping.constructs_plainly
+        is_plain
         and mapping.takes_keys_of_its_kind
         and chosen.key is _Model.key
         and is_upstream(chosen._get_kind, _get_kind)
@@ -301,7 +305,7 @@ def _calls_application(plan: _Plan, entity: Any) -> bool:
 
 def _made(plan: _Plan, entity: Any, ds_key: Any, *, has_its_kind: bool = False) -> Any:
     """Make the model; ``has_its_kind`` is whether the key is of the class's kind for sure."""
-    kind, mapping, dotted = plan
+    kind, mapping, dotted, is_plain = plan
     chosen = mapping.model_class
     values = _new_values(LazyValues)
     values._entity = entity
@@ -309,7 +313,7 @@ def _made(plan: _Plan, entity: Any, ds_key: Any, *, has_its_kind: bool = False) 
     values._conversions = mapping.conversions
     values._dotted = dotted
     template, properties = mapping.template, None
-    if mapping.constructs_plainly:
+    if is_plain:
         instance = _new(chosen)
         if mapping.dynamic is not None:
             template, properties = mapping.dynamic.of(entity)
