@@ -14,6 +14,7 @@ from setuptools import Extension
 from setuptools.command.build_ext import build_ext
 from setuptools.errors import BaseError, CCompilerError
 
+from tools import native
 from tools.clients import constant
 
 # Kept in the checkout: one Python generates the C files, the others compile them too.
@@ -31,6 +32,11 @@ class BuildNative(build_ext):
     A distribution without it is pure Python, and its wheel gets the tag of pure Python. pip keeps
     the wheels that it builds: a wheel tagged for a platform would pass for one with the backend.
     """
+
+    def run(self) -> None:
+        """Compile, unless the checkout has the modules of these sources for this Python."""
+        if not (self.inplace and native.is_current()):
+            super().run()
 
     def build_extensions(self) -> None:
         """Compile the extensions; if one does not compile, build none."""

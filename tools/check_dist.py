@@ -21,11 +21,6 @@ from pathlib import Path
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 
-# As a command, this module is found by its path alone.
-sys.path.insert(0, str(CHECKOUT))
-
-from tools.environment import alone  # noqa: E402  # found by the line above
-
 # Links in the first show the others, which are installed inside of it.
 INSTALLED, INSIDE = "lazyentity", ("patches", "bench")
 # Tests, and benchmarks that only the documentation shows, run from a checkout: no wheel holds them.
@@ -106,20 +101,16 @@ def audited(wheel: Path) -> Path:
         return Path(shutil.move(repaired, wheel.parent))
 
 
-def try_out(wheel: Path, uv: str | None) -> None:
+def try_out(wheel: Path) -> None:
     """Install the wheel from binary distributions alone where no compiler is found, and use it.
 
     Raises:
         SystemExit: the wheel does not install, or its native backend does not work.
     """
     with tempfile.TemporaryDirectory() as scratch:
-        venv.create(scratch)
+        venv.create(scratch, with_pip=True)
         python = str(Path(scratch, "bin", "python"))
-        install = (
-            [uv, "pip", "install", "--python", python, "--no-build"]
-            if uv
-            else [sys.executable, "-m", "pip", "--python", python, "install", "--only-binary=:all:"]
-        )
+        install = [python, "-m", "pip", "install", "--only-binary=:all:"]
         bare = {**os.environ, "PATH": str(Path(python).parent), "CC": "no-compiler"}
         for step in (
             [*install, "--quiet", str(wheel)],
@@ -137,18 +128,11 @@ def main() -> None:
     """
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--uv", type=os.path.abspath, help="an executable of uv, to install with")
     arguments = parser.parse_args()
     folder: Path = arguments.folder.absolute()
     shutil.rmtree(folder, ignore_errors=True)
     build = [sys.executable, "-m", "build", "--outdir", str(folder)]
-    path = os.environ["PATH"]
-    if arguments.uv:
-        # The build library finds it on the path alone.
-        build += ["--installer", "uv"]
-        path = f"{Path(arguments.uv).parent}{os.pathsep}{path}"
-    with alone():
-        built = subprocess.run(build, cwd=CHECKOUT, env={**os.environ, "PATH": path}, check=False)
+    built = subprocess.run(build, cwd=CHECKOUT, check=False)
     if built.returncode:
         raise SystemExit(built.returncode)
     (sdist,) = folder.glob("*.tar.gz")
@@ -160,7 +144,7 @@ def main() -> None:
         check(wheel.name, in_wheel(), held(binary.namelist()), exactly=True)
     if sys.platform == "linux":
         wheel = audited(wheel)
-    try_out(wheel, arguments.uv)
+    try_out(wheel)
     print(f"{sdist.name} and {wheel.name} are complete")
 
 

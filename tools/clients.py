@@ -1,4 +1,4 @@
-"""The supported clients, read from the sources: setup.py, the Makefile and CI import no client.
+"""The supported clients, read from the sources: setup.py, the Makefile and nox import no client.
 
 As a command, ``python tools/clients.py extras`` prints the extras that install the clients side by
 side, and ``python tools/clients.py distributions`` these clients.
@@ -85,6 +85,10 @@ class SupportedClient(NamedTuple):
                 return last if lowest == last else f"{lowest} to {last}"
             case _:
                 return f"{lowest} to below {bound}"
+
+    def version_between(self) -> list[str]:
+        """Return the requirement on :attr:`between`, if there is one."""
+        return [f"{self.distribution}=={self.between}"] if self.between else []
 
     def _bounds(self) -> tuple[str, str]:
         lowest, bound = (part.strip().lstrip("<>=").strip() for part in self.versions.split(","))

@@ -14,7 +14,6 @@ from build import ProjectBuilder
 
 from lazyentity._choice import BUILD_IT
 from tests.packaging.conftest import Environment
-from tools import environment
 
 pytestmark = pytest.mark.slow
 
@@ -35,8 +34,7 @@ PLATFORM = sysconfig.get_platform().replace("-", "_")
 def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The checkout with all that builds left in it; building must not change the original."""
     target = tmp_path_factory.mktemp("checkout") / "lazyentity"
-    with environment.alone():
-        shutil.copytree(ROOT, target, ignore=NOT_COPIED, symlinks=True)
+    shutil.copytree(ROOT, target, ignore=NOT_COPIED, symlinks=True)
     generated = target / "build" / "cython" / "lazyentity" / "native" / "mapping.c"
     generated.parent.mkdir(parents=True, exist_ok=True)
     generated.touch()

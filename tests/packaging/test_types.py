@@ -15,7 +15,7 @@ import pytest
 
 import lazyentity
 
-pytestmark = pytest.mark.any_backend
+pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[2]
 
@@ -141,7 +141,7 @@ def _run(program: Path, *command: str, **variables: str) -> str:
 def mypy(program: Path) -> Messages:
     # The client announces types and has next to none: its users have to allow calls of it.
     options = ["--strict", "--config-file=", "--untyped-calls-exclude=google"]
-    # Kept for the next run, as the one of `make types`; mypy sees which modules have changed.
+    # Kept for the next run, as the one of `nox -s types`; mypy sees which modules have changed.
     cache = f"--cache-dir={ROOT / '.mypy_cache' / 'of_a_program'}"
     quiet = ["--follow-imports=silent", cache, "--no-pretty"]
     output = _run(program, "mypy", *options, *quiet, program.name, MYPYPATH="packages")

@@ -1,1 +1,0 @@
-"""The tools that the checkout is built and tested with."""
