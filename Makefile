@@ -35,7 +35,7 @@ $(VENV)/made: $(SOURCES)
 	@# Older versions of pip know no groups.
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade 'pip>=25.1'
 	@echo "installing lazyentity, with what its tests and benchmarks need, into $(VENV)"
-	@$(BIN)/python -m pip install --quiet --editable '.[$(EXTRAS)]' $(GROUPS)
+	@$(BIN)/python -m pip install --quiet --editable '.$(if $(EXTRAS),[$(EXTRAS)])' $(GROUPS)
 	@touch $@
 
 bench: venv ## the demonstration, then the quick microbenchmark
@@ -45,11 +45,9 @@ bench: venv ## the demonstration, then the quick microbenchmark
 test: venv ## the tests; TESTS= chooses some
 	$(BIN)/python -m pytest $(TESTS)
 
-docs: .venv-docs/made ## build the documentation into build/docs; warnings are errors
-	.venv-docs/bin/python -m sphinx --fail-on-warning --keep-going --quiet --jobs auto docs build/docs
-
-.venv-docs/made: $(SOURCES)
+docs: ## build the documentation into build/docs; warnings are errors
 	@$(MAKE) --no-print-directory venv VENV=.venv-docs EXTRAS= GROUPS=--group=docs
+	.venv-docs/bin/python -m sphinx --fail-on-warning --keep-going --quiet --jobs auto docs build/docs
 
 clean: ## remove what the targets made inside the checkout
 	rm -rf .venv .venv-* .nox build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis .benchmarks \
