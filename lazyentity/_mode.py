@@ -1,24 +1,14 @@
-"""Lazy entities or stock ones: by the environment, and by :func:`eager` in a thread or task.
-
-:func:`reads_eagerly` marks functions: RPCs that are sent inside of them give stock entities.
-Marked functions are called far more often than RPCs are sent. So a call only leaves a note that
-some thread is inside a marked function, and an RPC that finds a note looks for their frames.
-"""
+"""Lazy entities or stock ones: by the environment, and by :func:`eager` in a thread or task."""
 
 from __future__ import annotations
 
 import contextlib
 import contextvars
 import functools
-import sys
 from collections.abc import Callable, Iterator
-from types import CodeType, FrameType
-from typing import TypeVar
 
 from lazyentity._environment import DISABLE, is_set
 from lazyentity._environment import EAGER as EAGER_SWITCH
-
-_Function = TypeVar("_Function", bound=Callable[..., object])
 
 EAGER: contextvars.ContextVar[bool] = contextvars.ContextVar("lazyentity.eager", default=False)
 
@@ -47,57 +37,8 @@ def eager() -> Iterator[None]:
         EAGER.reset(token)
 
 
-NOTES: list[None] = []
-"""A note for each call of a marked function that has not ended, in any thread."""
-_marked: set[CodeType] = set()
-
-# Methods of a list are atomic, and take a third of the time that setting a context variable takes.
-enter: Callable[[None], None] = NOTES.append
-"""Called with None by a marked function when it begins: adds a note."""
-leave: Callable[[], None] = NOTES.pop
-"""Called by a marked function however it ends: removes a note."""
-
-
-def reads_eagerly(function: _Function) -> _Function:
-    """Mark a Python function: the RPCs sent while it runs give stock entities.
-
-    Args:
-        function: a function that calls :func:`enter` and, in the end, :func:`leave`.
-
-    Returns:
-        The function itself.
-    """
-    mark(function.__code__)
-    return function
-
-
-def mark(code: CodeType) -> None:
-    """Mark the code of a function as :func:`reads_eagerly` does.
-
-    Args:
-        code: of a function that calls another one, with a note there meanwhile.
-    """
-    _marked.add(code)
-
-
-def is_marked(code: CodeType) -> bool:
-    """Say whether the code of a function is marked."""
-    return code in _marked
-
-
-def is_eager() -> bool:
-    """Say whether this is called inside :func:`eager`, or by a function that reads eagerly."""
-    return EAGER.get() or (bool(NOTES) and _is_inside_marked())
-
-
-def _is_inside_marked() -> bool:
-    # The note may be another thread's.
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None:
-        if frame.f_code in _marked:
-            return True
-        frame = frame.f_back
-    return False
+is_eager: Callable[[], bool] = EAGER.get
+"""Say whether this is called inside :func:`eager`."""
 
 
 @functools.cache

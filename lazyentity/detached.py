@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import ItemsView, Iterable
-from typing import Any, TypeVar, cast
+from collections.abc import Iterable
+from typing import Any, NoReturn, TypeVar, cast
 
 from google.cloud.datastore.entity import Entity
 
 from lazyentity._dispatch import operations_of
-from lazyentity._encoder import called_by_encoder
 from lazyentity._types import describe_type, require_entity
 from lazyentity.codec import shadow
 from lazyentity.codec.describing import describe_entity
@@ -167,23 +166,23 @@ def _copy_stock(entity: Entity) -> Entity:
 class DetachedEntity(LazyEntityBase):
     """A lazy entity with some of the properties of another; writing it raises RuntimeError.
 
+    So does ``items()``, by which an unpatched client would read it to write it.
+
     Not ValueError, which the client raises for values that it cannot encode. Copies, pickles and
     materialized entities are of this class too, so none can be written by mistake.
     """
 
     __slots__ = ()
 
-    def items(self) -> ItemsView[str, Any]:  # type: ignore[override]  # as in the mapping
-        """As ``dict.items``."""
-        if called_by_encoder():
-            self._require_writable()
-        return super().items()
+    def items(self) -> NoReturn:
+        """Refuse: an unpatched client reads an entity by ``items()`` to write it."""
+        self._require_writable()
 
-    def _require_writable(self) -> None:
+    def _require_writable(self) -> NoReturn:
         raise RuntimeError(
             f"{describe_entity(lambda: self.key)} was detached with only the properties that had "
             "been read, and writing it would delete the others; to write only these properties, "
-            "call detach(entities, partial=True)"
+            "call detach(entities, partial=True); to read them all, call lazyentity.to_dict(entity)"
         )
 
     def _wire_entity(self) -> None:

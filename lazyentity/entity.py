@@ -12,7 +12,7 @@ from google.cloud.datastore.entity import Entity
 from google.cloud.datastore.key import Key
 
 from lazyentity._backend import LazyMapping, stock_from_raw
-from lazyentity._mode import EAGER, NOTES, gives_stock, is_switched_off
+from lazyentity._mode import EAGER, is_switched_off
 from lazyentity._types import describe_type
 from lazyentity.profiling import observer
 from lazyentity.profiling.uses import noting_uses
@@ -96,8 +96,7 @@ class LazyEntityBase(_MappingAndEntity):
             TypeError: if ``raw`` is not bytes.
         """
         make = cls._from_raw
-        # Notes are rare, and finding out whose they are takes time.
-        if _asks_for_stock() or (NOTES and gives_stock()):
+        if _asks_for_stock():
             make = stock_from_raw  # type: ignore[assignment]  # as eager reads
         try:
             return make(raw)

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from lazyentity._backend import EntityReader, stock_from_raw
-from lazyentity._mode import EAGER, NOTES, is_eager
+from lazyentity._mode import is_eager
 from lazyentity.entity import LazyEntity
 from lazyentity.strict import make_strict
 
@@ -43,5 +43,4 @@ def prepared_reader(names: Sequence[str], strict: bool) -> EntityReader:
 
 def reader_of_rpc() -> EntityReader | None:
     """Return the reader of an RPC that is sent now; None, if the client or query decides."""
-    # Notes are rare, and finding out whose they are takes time.
-    return STOCK if EAGER.get() or (NOTES and is_eager()) else None
+    return STOCK if is_eager() else None

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import ItemsView
 from typing import Any, NoReturn
 
-from lazyentity._encoder import called_by_encoder
 from lazyentity.codec.describing import describe_entity, property_name
-from lazyentity.codec.undecoded import UNDECODED
 from lazyentity.entity import LazyEntityBase
 
 
@@ -26,8 +23,9 @@ class Strict:
     catches KeyError, AttributeError and ValueError, and would take the property for missing or
     malformed.
 
-    Two things still decode: ``lazyentity.prefetch()``, and writing, which needs a property whose
-    index flag was changed or, in an unpatched client, a property with a meaning.
+    Two things still decode: ``lazyentity.prefetch()``, and writing by a patched client, which needs
+    a property whose index flag was changed. An unpatched client reads an entity by ``items()`` to
+    write it, which is refused.
     """
 
     __slots__ = ()
@@ -48,24 +46,9 @@ class Strict:
             "by lazyentity.prefetch(entity, *entity)"
         )
 
-    def items(self, entity: Any) -> ItemsView[str, Any]:
-        """Return the items of an entity: all of them if the client's encoder is the caller."""
-        return _items_to_write(entity) if called_by_encoder() else entity._all_items()  # type: ignore[no-any-return]  # the encoder only iterates
-
 
 STRICT = Strict()
 
 
 def _describe(entity: Any) -> str:
     return describe_entity(lambda: entity.key)
-
-
-def _items_to_write(entity: Any) -> Any:
-    # Decoded in a twin, because writing must not make the entity readable. Properties with a
-    # meaning are the exception: the encoder compares these by identity.
-    entity._meanings  # noqa: B018  # decodes
-    twin = type(entity)._from_raw(entity._raw)
-    # One after the other, as the encoder takes them from a stock entity, which may change.
-    return (
-        (name, twin[name] if value is UNDECODED else value) for name, value in dict.items(entity)
-    )

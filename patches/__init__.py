@@ -265,7 +265,7 @@ def unpatch(*names: ClientName) -> None:
             _import_of(client).cancel()
             client.patch.revert()
         if not patched():
-            adapters.remove_unneeded()
+            adapters.remove()
             announcement.waiting.clear()
 
 

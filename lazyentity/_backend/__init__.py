@@ -1,8 +1,7 @@
 """The chosen backend: importing this package chooses it, and has its names.
 
 :class:`lazyentity._backend.abc.Backend` lists the names that ``lazyentity.pure.backend`` and
-``lazyentity.native.backend`` both have. :mod:`lazyentity.search` chooses its walk itself: a
-backend imports the client.
+``lazyentity.native.backend`` both have.
 """
 
 from __future__ import annotations

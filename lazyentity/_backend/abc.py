@@ -25,16 +25,6 @@ if TYPE_CHECKING:
     from lazyentity.codec.encodable import EncodableEntity
 
 
-class _EntityFinder(Protocol):
-    """A walk through values; :mod:`lazyentity.pure.search` has its arguments."""
-
-    def is_plain(self, value: Any) -> bool:
-        """As :func:`lazyentity.search.is_plain`."""
-
-    def decode(self, value: Any, validating: bool = False, levels: int = 3) -> bool:
-        """As :func:`lazyentity.search.decode_in_place`."""
-
-
 class Backend(Protocol):
     """The names of a backend. ``result_type``, ``reader`` and ``rpc`` use the backend's classes."""
 
@@ -61,8 +51,6 @@ class Backend(Protocol):
     def ViewAs(self) -> type[_ViewAs]: ...  # noqa: N802
     @property
     def PropertyIndex(self) -> type[_PropertyIndex]: ...  # noqa: N802
-    @property
-    def EntityFinder(self) -> type[_EntityFinder]: ...  # noqa: N802
 
     def append_columns(
         self,

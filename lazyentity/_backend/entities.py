@@ -84,9 +84,6 @@ class LazyMapping(Protocol):
     def _replace_instance_dict(self, attributes: dict[str, Any]) -> None:
         """Make ``attributes`` the instance dictionary; for subclasses that are ``Entity``, too."""
 
-    def _all_items(self) -> Iterable[tuple[str, Any]]:
-        """As ``items()``, without asking the policy."""
-
     def _decode_all(self, operation: str) -> None:
         """Decode every undecoded property; none, if one of them fails.
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
-import operator
 from collections.abc import Callable, Iterable
 from typing import Any, NoReturn, TypeVar
 
@@ -12,8 +10,8 @@ from lazyentity.codec.describing import property_name
 _Name = TypeVar("_Name", str, bytes)
 
 _LEAKED = (
-    "an undecoded property was read from the storage of a LazyEntity, or of a lazy model, "
-    "past its dict methods; pass lazyentity.materialize(entity) instead"
+    "a property of a lazy entity or model was not read yet; pass lazyentity.materialize(entity), "
+    "or read by patch(eager=True)"
 )
 
 
@@ -83,34 +81,6 @@ def undecoded_template(names: Iterable[_Name]) -> dict[_Name, UndecodedType]:
     CPython does not clone such a table.
     """
     return {name: UNDECODED for name in names}  # noqa: C420
-
-
-COUNTERWEIGHT = object()
-"""Has one reference for each that a template which lasts has to ``UNDECODED``, and this name."""
-
-
-def counterweights(count: int) -> tuple[object, ...]:
-    """Return as many references; their owner drops them before those that they stand for."""
-    return (COUNTERWEIGHT,) * count
-
-
-class Template(dict[Any, Any]):
-    """A dict that storage is cloned from, for templates that last.
-
-    Its references to ``UNDECODED`` are no undecoded properties, which
-    :mod:`lazyentity._alive` counts.
-
-    Args:
-        values: any, ``UNDECODED`` among them. The template is never changed.
-    """
-
-    # CPython drops the slots of a subclass before the storage of the dict.
-    __slots__ = ("_weights",)
-
-    def __init__(self, values: dict[Any, Any]) -> None:
-        super().__init__(values)
-        are_undecoded = map(operator.is_, values.values(), itertools.repeat(UNDECODED))
-        self._weights = counterweights(sum(are_undecoded))
 
 
 _CONTAINERS = (list, dict)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lazyentity.native.adapting import EntityFinder, type_version
+from lazyentity.native.adapting import type_version
 from lazyentity.native.documents import DocumentBytes, DocumentReader, DocumentWriter
 from lazyentity.native.encoder import (
     complete_key_bytes,
@@ -37,7 +37,6 @@ __all__ = [
     "DocumentReader",
     "DocumentWriter",
     "EntityBytes",
-    "EntityFinder",
     "EntityIterator",
     "EntityReader",
     "LazyMapping",

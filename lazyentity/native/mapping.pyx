@@ -257,12 +257,6 @@ cdef class LazyMapping(WireDict):
             raise
 
     def items(self):
-        if is_restricted(self):
-            return self._extras.policy.items(self)
-        return self._all_items()
-
-    def _all_items(self):
-        """As :meth:`lazyentity._backend.entities.LazyMapping._all_items`."""
         self._decode_all("items()")
         return dict_items(self)
 

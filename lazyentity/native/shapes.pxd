@@ -28,9 +28,6 @@ cdef struct Scan:
 
 
 cdef class Shape:
-    # For the templates; dropped before them, as the first attribute is.
-    cdef tuple _weights
-    cdef tuple _stock_weights
     cdef dict _template  # None, until the shape was learned
     cdef dict stock_template  # in the order of the stock client; None until it is needed
     cdef dict _ordinals

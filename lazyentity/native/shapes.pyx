@@ -16,7 +16,7 @@ from sys import intern
 
 from lazyentity.codec.cache import BoundedCache
 from lazyentity.codec.limits import MAX_BYTES, learned_bytes
-from lazyentity.codec.undecoded import counterweights, undecoded_template
+from lazyentity.codec.undecoded import undecoded_template
 
 
 # So many names are interned. Some versions of CPython never free an interned string.
@@ -72,13 +72,11 @@ cdef class Shape:
         self.names = tuple(self._ordinals) if len(self._ordinals) == self.count else ()
         self.headers = signature
         self._template = undecoded_template(self._ordinals)
-        self._weights = counterweights(len(self._template))
         return 0
 
     cdef int keep_stock_template(self, dict template) except -1:
         if self.stock_template is None:
             self.stock_template = template
-            self._stock_weights = counterweights(len(template))
         return 0
 
 

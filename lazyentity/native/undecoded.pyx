@@ -10,7 +10,6 @@ from cpython.object cimport PyObject
 from lazyentity.codec.undecoded import (
     UNDECODED as _UNDECODED,
     assigned,
-    counterweights,
     keeps_undecoded,
 )
 
@@ -18,10 +17,7 @@ cdef inline bint is_container(PyObject* value) noexcept:
     return PyList_Check(<object>value) or PyDict_Check(<object>value)
 
 
-# The one reference of the native backend that is not in a dict.
 UNDECODED = _UNDECODED
-cdef tuple _weight = counterweights(1)
-
 
 cdef bint holds_undecoded(object container) except -1:
     # As lazyentity.codec.undecoded.holds_undecoded() of a list or a dict, with trusts_lazy.

@@ -16,6 +16,7 @@ from cpython.object cimport PyObject
 from cpython.set cimport PySet_GET_SIZE
 from cpython.tuple cimport PyTuple_GET_ITEM, PyTuple_GET_SIZE
 
+from lazyentity.native cimport adapting
 from lazyentity.native.cpython cimport (
     drop_instance_dict,
     instance_dict,
@@ -56,11 +57,13 @@ cdef class WireDict(dict):
     """As :class:`lazyentity.pure.wiredict.WireDict`."""
 
     def __cinit__(self):
+        adapting.live += 1
         drop_instance_dict(self)
         self._owner = b""
         self._shape = EMPTY
 
     def __dealloc__(self):
+        adapting.live -= 1
         # Cython empties the dictionary, which other code may hold.
         drop_instance_dict(self)
         free_offsets(&self._offsets)
@@ -235,6 +238,7 @@ cdef WireDict _empty(type mapping_type):
     # As the constructor, without a dictionary of attributes that is dropped at once.
     cdef WireDict mapping = <WireDict>new_dict(mapping_type, ())
     set_first(mapping, b"", EMPTY, None)
+    adapting.live += 1
     return mapping
 
 

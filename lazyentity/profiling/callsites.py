@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from types import CodeType, FrameType
 from typing import Final, NamedTuple
 
-from lazyentity._mode import is_marked
 from lazyentity.codec.describing import module_of
 from lazyentity.profiling.packages import CLIENT_PACKAGES
 
@@ -245,8 +244,7 @@ def _user_frame(frame: FrameType, reception: Reception) -> _Found:
         if reception.is_user(each, called):
             return each, called
         role = _known_role(each)
-        # An adapted function of a library is not meant, but its caller.
-        if innermost is None and role == LIBRARY and not is_marked(each.f_code):
+        if innermost is None and role == LIBRARY:
             innermost = each
         elif called is innermost and role == OWN:
             # A function that lazyentity replaced calls the original: its caller is meant.

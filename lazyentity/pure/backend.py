@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from lazyentity.pure.adapting import type_version
 from lazyentity.pure.columns import append_columns, fixed_width
 from lazyentity.pure.documentencoder import DocumentWriter
 from lazyentity.pure.documentreader import DocumentReader
@@ -24,15 +25,12 @@ from lazyentity.pure.responses import (
     split_lookup,
     split_query,
 )
-from lazyentity.pure.search import EntityFinder
-from lazyentity.pure.types import type_version
 
 __all__ = [
     "DocumentBytes",
     "DocumentReader",
     "DocumentWriter",
     "EntityBytes",
-    "EntityFinder",
     "EntityIterator",
     "EntityReader",
     "LazyMapping",

@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import operator
 import sys
-from collections.abc import Callable, ItemsView, Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
 from google.protobuf.message import DecodeError
@@ -21,11 +21,12 @@ from lazyentity.profiling.observer import ENTITY_COUNTS, NAMES
 from lazyentity.pure.index import ParsedOneByOne, empty_parse_slot, index_entity, split_again
 from lazyentity.pure.shapes import EMPTY
 from lazyentity.pure.wiredict import POLICY, WireDict, instance_dict, set_state
+from lazyentity.storage.lazydict import LazyDict
 from lazyentity.storage.lazyvaluedict import keep
 
 _Self = TypeVar("_Self", bound="LazyMapping")
 
-_new = dict.__new__
+_new = LazyDict.__new__
 _fill = dict.update
 _found = dict.get
 _stored = dict.__getitem__
@@ -122,14 +123,6 @@ class LazyMapping(WireDict):
             # Of two threads that decoded the same property, both get the object of the first.
             converted[name] = originals.setdefault(name, value)
         return converted
-
-    def items(self) -> ItemsView[str, Any]:  # type: ignore[override]  # as in LazyDict
-        """As ``dict.items``; a policy may give other items."""
-        return self._all_items() if self._policy is None else self._policy.items(self)
-
-    def _all_items(self) -> ItemsView[str, Any]:
-        """As :meth:`lazyentity._backend.entities.LazyMapping._all_items`."""
-        return super().items()
 
     def _read_on_request(self, name: str) -> Any:
         """As :meth:`lazyentity._backend.entities.LazyMapping._read_on_request`."""

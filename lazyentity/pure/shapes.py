@@ -11,7 +11,7 @@ from collections.abc import Hashable, Sequence
 
 from lazyentity.codec.cache import BoundedCache
 from lazyentity.codec.limits import MAX_BYTES, learned_bytes
-from lazyentity.codec.undecoded import Template, UndecodedType, undecoded_template
+from lazyentity.codec.undecoded import UndecodedType, undecoded_template
 
 
 class Shape:
@@ -61,6 +61,6 @@ def new_shape(signature: Hashable, names: Sequence[str]) -> Shape:
     """
     shape = Shape(names)
     if SHAPES.comes_again(signature):
-        shape.template = Template(undecoded_template(shape.ordinals))
+        shape.template = undecoded_template(shape.ordinals)
         SHAPES.keep(signature, shape, learned_bytes(signature, shape.template))
     return shape

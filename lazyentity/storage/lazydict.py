@@ -5,8 +5,9 @@ from __future__ import annotations
 import itertools
 import operator
 from collections.abc import Callable, ItemsView, ValuesView
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
+from lazyentity._choice import without_client
 from lazyentity.codec.undecoded import UNDECODED, require_decoded
 
 _Read = TypeVar("_Read")
@@ -16,7 +17,13 @@ _store = dict.__setitem__
 _fill = dict.update
 
 
-class LazyDict(dict[Any, Any]):
+if TYPE_CHECKING:
+    from lazyentity.pure.adapting import CountedDict
+else:
+    CountedDict = without_client("adapting").CountedDict
+
+
+class LazyDict(CountedDict):
     """A dict some of whose values are still ``UNDECODED``.
 
     Its operations are of three kinds:

@@ -1,152 +1,147 @@
 """Adapters: libraries of C code get decoded entities.
 
-C code that bypasses dict methods sees a sentinel for unread properties. An adapter replaces the
-entry points of a library by functions that decode the entities among their arguments in place,
-and then call the original.
+C code that bypasses dict methods sees a sentinel for unread properties. An adapter replaces names
+of a library by callables that decode the entities among their arguments in place, and then call
+the original. Nothing but attributes of modules and classes is replaced, and :func:`remove` puts
+them back.
 """
 
 from __future__ import annotations
 
-import contextlib
+import functools
 import importlib
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from importlib import metadata
-from importlib.machinery import BuiltinImporter, ExtensionFileLoader
+from importlib.machinery import ModuleSpec
 from pathlib import Path
+from types import FunctionType, ModuleType
+from typing import Any
 
 from lazyentity._environment import ADAPTERS, is_off
 from lazyentity.codec.describing import safe_str
 from lazyentity.patches import wrapping
-from lazyentity.patches.adapters.libraries import LIBRARIES, Library
-from lazyentity.patches.imports import WhenImported
+from lazyentity.patches.adapters.table import LIBRARIES, Library
 from lazyentity.patches.locks import ForkableLock
 from lazyentity.patches.notices import warn
-from lazyentity.patches.registry import Patch, modules_holding_any
+from lazyentity.patches.registry import Patch, Seam, loaded_modules
 from lazyentity.patches.spec import is_supported
 
 _lock = ForkableLock()
 
 
 class _Adapter:
-    """The adapter of a library. Each module is adapted after its import."""
+    """The adapter of a module of a library."""
 
-    def __init__(self, library: Library) -> None:
+    def __init__(self, library: Library, module: str) -> None:
         self._library = library
-        self._patches: dict[str, Patch] = {}
-        self._imports = [_ModuleImport(self, module) for module in library.modules]
-        self._is_checked = False
-        self._problem: str | None = None
+        self._module = module
+        self._patch = Patch([Seam(module, path, self._adapted) for path in library.names[module]])
 
-    def install(self) -> None:
-        """Adapt imported modules now, and the others when they are imported."""
-        for awaited in self._imports:
-            awaited.wait()
+    def _adapted(self, original: Any, is_active: Any) -> Any:
+        # wrapt is imported when something is adapted, and not before.
+        from lazyentity.patches.adapters.adapted import adapted
 
-    def old_references(self) -> dict[int, str]:
-        """Return the ids and names of the originals that were replaced as attributes of modules."""
-        # Methods need no search, nor functions that were replaced in place: they are one object.
-        return {
-            id(seam.original): str(seam)
-            for patch in self._patches.values()
-            if patch.active
-            for seam in patch.seams
-            if "." not in seam.path and seam.is_installed()
-        }
+        return adapted(original, is_active, self._library.prepare)
 
-    def is_part(self, module: str) -> bool:
-        """Say whether a module belongs to the library itself, which calls its own functions."""
-        return module.partition(".")[0] in self.packages()
-
-    def packages(self) -> set[str]:
-        """Return the names of the packages of the library."""
-        return {name.partition(".")[0] for name in self._library.modules}
-
-    def remove(self) -> None:
-        """Restore the original functions, and adapt no module that is imported later."""
-        for awaited in self._imports:
-            awaited.cancel()
-        for patch in self._patches.values():
-            patch.revert()
-
-    def load(self) -> None:
-        """Import the adapter with its imports; :meth:`adapt` reports its errors."""
-        if self._library.adapter is not None:
-            with contextlib.suppress(AttributeError, ImportError):
-                importlib.import_module(f"{__name__}.{self._library.adapter}")
-
-    def adapt(self, module: str) -> None:
-        """Replace the functions of an imported module."""
-        if self._problem is not None or not self._is_library(module):
-            return
-        try:
-            if module not in self._patches and self._library.adapter is not None:
-                adapter = importlib.import_module(f"{__name__}.{self._library.adapter}")
-                self._patches[module] = Patch([s for s in adapter.SEAMS if s.module == module])
-            if module in self._patches:
-                self._patches[module].apply()
-        except (AttributeError, ImportError) as error:
-            # A partly installed adapter would miss calls.
-            self._problem = safe_str(error)
-            self.remove()
-        if not self._is_checked or self._problem is not None:
-            self._is_checked = True
-            self._check()
-
-    def _is_library(self, module: str) -> bool:
-        """Say whether a module is of the library, and not one of the application of that name."""
-        if self._library.distribution is None:
-            return True
-        try:
-            installed = metadata.distribution(self._library.distribution)
-        except metadata.PackageNotFoundError:
-            return False
-        root = sys.modules[module.partition(".")[0]]
-        # A namespace package has no file. The path of an archive is no Path.
-        file = Path(getattr(root, "__file__", None) or next(iter(root.__path__), ""))
-        folder = Path(str(installed.locate_file(""))).absolute()
-        is_editable = "editable" in (installed.read_text("direct_url.json") or "")
-        return is_editable or file.absolute().is_relative_to(folder)
-
-    def _check(self) -> None:
-        """Warn of a version that was not tested with the adapter, or that does not fit it."""
-        name, tested = self._library.distribution, self._library.tested
-        if name is None:
+    def apply(self) -> None:
+        """Replace the names of the imported module, anew if it was imported once more."""
+        name = self._library.distribution
+        if not _is_installed(name, self._module):
             return
         version = metadata.version(name)
-        if self._problem is not None:
+        self._patch.revert()
+        try:
+            self._patch.apply()
+        except (AttributeError, ImportError) as error:
             warn(
-                f"lazyentity: {name} {version} cannot be adapted ({self._problem}; tested: "
-                f"{tested}), and sees a sentinel for unread properties; "
+                f"lazyentity: {name} {version} cannot be adapted ({safe_str(error)}; tested: "
+                f"{self._library.tested}), and sees a sentinel for unread properties; "
                 "give it lazyentity.materialize(entity)"
             )
-        elif not is_supported(version, tested):
+            return
+        if not is_supported(version, self._library.tested):
             warn(
                 f"lazyentity: {name} {version} is not among the versions that its adapter was "
-                f"tested with ({tested}): it is adapted all the same; "
+                f"tested with ({self._library.tested}): it is adapted all the same; "
                 "give it lazyentity.materialize(entity) if in doubt"
             )
 
+    def revert(self) -> None:
+        """Put the originals back."""
+        self._patch.revert()
 
-class _ModuleImport(WhenImported):
-    def __init__(self, adapter: _Adapter, module: str) -> None:
-        super().__init__(module, self._adapt)
-        self.module = module
-        self._adapter = adapter
-
-    def _adapt(self) -> None:
-        # Without the lock: the import can wait for another thread, which may wait for the lock.
-        self._adapter.load()
-        with _lock:
-            self._adapter.adapt(self.module)
+    def replaced(self) -> Iterator[tuple[str, Any, Any]]:
+        """Yield the name, the original and the replacement of each name that is replaced."""
+        for seam in self._patch.seams:
+            if seam.is_installed():
+                yield str(seam), seam.original, seam.replacement
 
 
-_adapters = tuple(_Adapter(library) for library in LIBRARIES)
+def _is_installed(distribution: str, module: str) -> bool:
+    """Say whether a module is of a library, and not one of the application of that name."""
+    try:
+        installed = metadata.distribution(distribution)
+    except metadata.PackageNotFoundError:
+        return False
+    root = sys.modules[module.partition(".")[0]]
+    # A namespace package has no file. The path of an archive is no Path.
+    file = Path(getattr(root, "__file__", None) or next(iter(root.__path__), ""))
+    folder = Path(str(installed.locate_file(""))).absolute()
+    is_editable = "editable" in (installed.read_text("direct_url.json") or "")
+    return is_editable or file.absolute().is_relative_to(folder)
+
+
+_adapters = {module: _Adapter(library, module) for library in LIBRARIES for module in library.names}
 _are_installed = False
 
 
+class _Imports:
+    """A finder that has modules adapted each time that they are executed.
+
+    Also when they are reloaded, or imported again after they were taken out of ``sys.modules``.
+    """
+
+    def find_spec(
+        self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """As of every finder: the spec that the other finders have."""
+        if name not in _adapters:
+            return None
+        for finder in sys.meta_path:
+            if finder is not self:
+                spec = finder.find_spec(name, path, target)
+                if spec is not None:
+                    _adapt_when_executed(spec.loader)
+                    return spec
+        return None
+
+
+def _adapt_when_executed(loader: Any) -> None:
+    # A finder of somebody else may have asked this one, and have put a proxy around the loader.
+    execute = getattr(loader, "exec_module", None)
+    if execute is None or isinstance(loader, type) or hasattr(loader, "_lazyentity_adapts"):
+        return
+
+    def exec_module(module: ModuleType) -> None:
+        execute(module)
+        _adapt(module.__name__)
+
+    loader.exec_module = exec_module
+    loader._lazyentity_adapts = True
+
+
+_imports = _Imports()
+
+
+def _adapt(module: str) -> None:
+    with _lock:
+        if _are_installed and module in _adapters:
+            _adapters[module].apply()
+
+
 def install() -> None:
-    """Adapt every library of the list, now or when it is imported.
+    """Adapt every library of the table, now or when it is imported.
 
     Waits for imports in other threads, so the caller must hold no lock. Does nothing if the
     adapters are installed already, or if the environment variable ``LAZYENTITY_ADAPTERS`` is ``0``,
@@ -155,69 +150,89 @@ def install() -> None:
     global _are_installed
     if _are_installed or is_off(ADAPTERS) or wrapping.missing() is not None:
         return
+    from lazyentity.patches.adapters import contents
+
     _are_installed = True
-    # Without the lock, because this waits for imports in other threads.
-    for adapter in _adapters:
-        adapter.install()
+    sys.meta_path.insert(0, _imports)
+    contents.register()
+    for module in _adapters:
+        if module in sys.modules:
+            # Another thread may still be importing it.
+            importlib.import_module(module)
+            _adapt(module)
     with _lock:
-        _warn_of_old_references()
-
-
-_OF_LAZY_CLASSES = ("lazyentity.entity", "lazyentity.storage.lazyvaluedict")
-"""The modules that every class of lazy objects comes from."""
-
-
-def remove_unneeded() -> None:
-    """Remove the adapters, unless a module of lazy classes is loaded: its objects may be alive."""
-    if not any(module in sys.modules for module in _OF_LAZY_CLASSES):
-        remove()
+        _rebind({id(original): (original, made) for _, original, made in _replaced()})
 
 
 def remove() -> None:
-    """Restore the functions that the adapters replaced."""
+    """Put back every name that the adapters replaced."""
     global _are_installed
     with _lock:
         _are_installed = False
-        for adapter in _adapters:
-            adapter.remove()
+        if _imports in sys.meta_path:
+            sys.meta_path.remove(_imports)
+        replaced = list(_replaced())
+        for adapter in _adapters.values():
+            adapter.revert()
+        _rebind({id(made): (made, original) for _, original, made in replaced})
 
 
-def _warn_of_old_references() -> None:
-    for what, others in old_references():
-        warn(
-            f"lazyentity: patched too late for these, which {what} before: "
-            f"{', '.join(others)}; their calls do not decode lazy entities. Import them after "
-            "patch()"
-        )
+def _replaced() -> list[tuple[str, Any, Any]]:
+    return [each for adapter in _adapters.values() for each in adapter.replaced()]
 
 
-def old_references() -> Iterator[tuple[str, list[str]]]:
-    """Find the modules, and objects in them, that use an original past its replacement.
+def _rebind(functions: dict[int, tuple[Any, Any]]) -> None:
+    """Exchange functions wherever they are globals of a loaded module.
+
+    Args:
+        functions: by the id of each, itself and the one to put in its place.
+    """
+    for _, namespace in _namespaces():
+        # Hardly any module holds one: a loop in C rules the others out.
+        if not functions.keys().isdisjoint(map(id, list(namespace.values()))):
+            for name, value in list(namespace.items()):
+                if id(value) in functions:
+                    namespace[name] = functions[id(value)][1]
+
+
+def _namespaces() -> Iterator[tuple[str, dict[str, Any]]]:
+    for name, module in loaded_modules():
+        namespace = getattr(module, "__dict__", None)
+        if type(namespace) is dict and name.partition(".")[0] != __name__.partition(".")[0]:
+            yield name, namespace
+
+
+def unbound_references() -> Iterator[tuple[str, str]]:
+    """Find objects that hold an original, and so call it past its adapter.
+
+    Looked into are the classes, functions and ``functools.partial`` objects of loaded modules:
+    attributes of a class, default arguments, and the arguments of a partial.
 
     Yields:
-        The end of a sentence that says how they use it, and their dotted names.
+        The dotted names of the object and of the original.
     """
-    replaced = {key: adapter for adapter in _adapters for key in adapter.old_references()}
-    for key, holders in modules_holding_any(replaced).items():
-        adapter = replaced[key]
-        others = [name for name in holders if not (adapter.is_part(name) or _is_compiled(name))]
-        if others:
-            yield f"imported {adapter.old_references()[key]} by name", others
-    if not replaced:
-        return
-    from lazyentity.patches.adapters.holders import objects_holding
-
-    # The adapted libraries hold functions of each other, and are adapted themselves.
-    skipped = {__name__.partition(".")[0]}.union(*(adapter.packages() for adapter in _adapters))
-    for key, names in objects_holding(replaced, skipped).items():
-        function = replaced[key].old_references()[key]
-        yield f"kept {function} in a class, a default argument or a functools.partial", names
+    originals = {id(original): name for name, original, _ in _replaced()}
+    packages = {module.partition(".")[0] for module in _adapters}
+    for module, namespace in _namespaces() if originals else ():
+        if module.partition(".")[0] in packages:
+            continue
+        for name, value in list(namespace.items()):
+            for held in _held_by(value, module):
+                if id(held) in originals:
+                    yield f"{module}.{name}", originals[id(held)]
 
 
-def _is_compiled(module: str) -> bool:
-    """Say whether a module is C code, which does not call functions through its namespace."""
-    loader = getattr(sys.modules[module], "__loader__", None)
-    # The program of `python -c` has the loader of built-in modules.
-    return module != "__main__" and (
-        isinstance(loader, ExtensionFileLoader) or loader is BuiltinImporter
-    )
+def _held_by(value: Any, module: str) -> list[Any]:
+    # By the type: an object may pass for one of another class.
+    if type(value) is functools.partial:
+        return [value.func, *value.args, *value.keywords.values()]
+    if type(value) is FunctionType:
+        return [*(value.__defaults__ or ()), *(value.__kwdefaults__ or {}).values()]
+    if issubclass(type(value), type):
+        # vars() would call a metaclass, which is code of the application.
+        attributes = type.__dict__["__dict__"].__get__(value)
+        # A class that was imported is found where it was made.
+        if attributes.get("__module__") == module:
+            held = [getattr(each, "__func__", each) for each in list(attributes.values())]
+            return held + [inner for each in held for inner in _held_by(each, "")]
+    return []

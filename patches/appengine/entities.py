@@ -27,7 +27,8 @@ Entity: Any = datastore.Entity
 _stock_from_pb = Entity._FromPb
 _instance_dict = Entity.__dict__["__dict__"].__get__
 _set_instance_dict = Entity.__dict__["__dict__"].__set__
-_new: Any = dict.__new__
+_new: Any = LazyValueDict.__new__
+_new_plain: Any = dict.__new__
 _put_all: Any = dict.update
 _stored = dict.__getitem__
 
@@ -306,7 +307,7 @@ def stock_entity(entity: LazyEntity, items: Any) -> Any:
 
     The stock entity of a detached one must not be written, either.
     """
-    plain = _new(entity._plain_type)
+    plain = _new_plain(entity._plain_type)
     _put_all(plain, items)
     vars(plain).update(vars(entity))
     return plain

@@ -13,11 +13,11 @@ from proto.datetime_helpers import DatetimeWithNanoseconds
 
 from lazyentity._backend import stock_from_raw
 from lazyentity._mode import gives_stock
-from lazyentity.codec.undecoded import UNDECODED, Template, undecoded_template
+from lazyentity.codec.undecoded import UNDECODED, undecoded_template
 from lazyentity.entity import LazyEntity
 from lazyentity.storage.lazyvaluedict import LazyValueDict
 
-_new_dict = dict.__new__
+_new_dict = LazyValueDict.__new__
 _fill = dict.update
 _stored_items = dict.items
 _new = object.__new__
@@ -37,7 +37,7 @@ def _template(entity: LazyEntity) -> dict[Any, Any]:
     shape, template = _last_template
     if entity._shape is not shape:
         # Entities of a kind come one after the other, and mostly have the same names.
-        template = Template(undecoded_template(entity))
+        template = undecoded_template(entity)
         _last_template = entity._shape, template
     return template
 

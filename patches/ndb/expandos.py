@@ -14,7 +14,7 @@ from google.cloud.ndb import model
 from lazyentity.codec.cache import BoundedCache
 from lazyentity.codec.fallback import CASE_NUMBERS
 from lazyentity.codec.limits import MAX_BYTES, learned_bytes
-from lazyentity.codec.undecoded import UNDECODED, Template, undecoded_template
+from lazyentity.codec.undecoded import UNDECODED, undecoded_template
 from lazyentity.patches.ndb.upstream import methods
 from lazyentity.patches.upstream import is_upstream
 from lazyentity.storage.lazyvaluedict import LazyValueDict
@@ -156,9 +156,9 @@ class DynamicProperties:
         )
         properties = {**self._defined, **{name: UNDECODED for name in members if name in values}}
         repeated = frozenset(name for name, member in members.items() if member == _ARRAY)
+        pattern = values, properties, repeated
         if not self._is_kept:
-            return values, properties, repeated
-        pattern = Template(values), Template(properties), repeated
+            return pattern
         # The names and the other dicts of this object are in the key.
         size = 2 * learned_bytes(nulls_and_arrays, properties)
         _PATTERNS.keep((self, nulls_and_arrays), pattern, size)

@@ -15,7 +15,7 @@ from lazyentity._backend import type_version
 from lazyentity.codec.cache import BoundedCache
 from lazyentity.codec.describing import property_name
 from lazyentity.codec.limits import MAX_BYTES, learned_bytes
-from lazyentity.codec.undecoded import Template, undecoded_template
+from lazyentity.codec.undecoded import undecoded_template
 from lazyentity.patches.ndb.expandos import (
     DynamicProperties,
     are_same,
@@ -155,8 +155,7 @@ class ModelMapping:
             names = taken.dynamic_names
             self.dynamic = DynamicProperties(model_class, names, taken.names, is_kept)
         fixed = self.properties if self.dynamic is None else None
-        template: dict[str, Any] = undecoded_template(fixed or ())
-        self.template = Template(template) if is_kept else template
+        self.template: dict[str, Any] = undecoded_template(fixed or ())
         self.conversions = {
             name: _conversion(prop)
             for name, prop in (self.properties or {}).items()

@@ -9,7 +9,7 @@ from typing import Any
 from lazyentity.codec.undecoded import undecoded_template
 from lazyentity.storage.lazyvaluedict import LazyValueDict
 
-_new = dict.__new__
+_new = LazyValueDict.__new__
 _fill = dict.update
 
 

@@ -14,8 +14,7 @@ from google.cloud.datastore.key import Key
 from google.protobuf.message import DecodeError
 
 import lazyentity
-from lazyentity import LazyEntity, _mode
-from lazyentity._mode import eager, enter, is_eager, leave, reads_eagerly
+from lazyentity import LazyEntity
 from lazyentity.codec import messages
 from tests.entity.consumption import describe
 from tests.support.snapshots import outcome, snapshot, whole
@@ -101,25 +100,6 @@ def test_from_bytes_inside_eager(lazy_type: type[LazyEntity]) -> None:
     assert whole(made) == whole(in_order_of(made, stock_entity(RICH)))
     assert type(lazy_type.from_bytes(RICH)) is lazy_type
     assert lazy_type.from_bytes(unset).keys() == {"unset"}
-
-
-def test_from_bytes_within_a_function_that_reads_eagerly(lazy_type: type[LazyEntity]) -> None:
-    """As in the validators of pydantic; a note of another thread changes nothing."""
-
-    @_mode.reads_eagerly
-    def marked() -> Any:
-        _mode.enter(None)
-        try:
-            return lazy_type.from_bytes(PLAIN)
-        finally:
-            _mode.leave()
-
-    assert type(marked()) is Entity
-    _mode.enter(None)
-    try:
-        assert type(lazy_type.from_bytes(PLAIN)) is lazy_type
-    finally:
-        _mode.leave()
 
 
 def test_from_bytes_of_malformed_bytes(lazy_type: type[LazyEntity]) -> None:
@@ -241,50 +221,3 @@ def test_another_class(lazy_type: type[LazyEntity]) -> None:
     own = own_class(key=lazy.key, exclude_from_indexes=tuple(lazy.exclude_from_indexes))
     own.update(lazy)
     assert (own.key, dict(own)) == (stock.key, dict(stock))
-
-
-@reads_eagerly
-def _marked(called: object) -> object:
-    enter(None)
-    try:
-        return called() if callable(called) else called
-    finally:
-        leave()
-
-
-@pytest.mark.any_backend
-def test_only_what_a_marked_function_calls_is_eager() -> None:
-    assert _marked(lambda: (lambda: is_eager())()) is True
-    assert is_eager() is False
-
-
-@pytest.mark.any_backend
-def test_other_threads_are_not() -> None:
-    """Nor is a thread that the function itself started."""
-    with ThreadPoolExecutor() as threads:
-        assert _marked(lambda: threads.submit(is_eager).result()) is False
-        assert _marked(lambda: threads.submit(_marked, is_eager).result()) is True
-
-
-@pytest.mark.any_backend
-def test_a_generator_is_not_once_the_function_has_ended() -> None:
-    assert list(_marked(lambda: (is_eager() for _ in range(1)))) == [False]  # type: ignore[call-overload]  # iterable
-
-
-@pytest.mark.any_backend
-def test_after_an_error() -> None:
-    def fail() -> None:
-        raise ValueError
-
-    with pytest.raises(ValueError):  # noqa: PT011  # raised above
-        _marked(fail)
-    assert is_eager() is False
-    # No note is left: functions that are marked and make none are not eager.
-    assert reads_eagerly(lambda: is_eager())() is False
-
-
-@pytest.mark.any_backend
-def test_inside_eager() -> None:
-    with eager():
-        assert _marked(is_eager) is True
-        assert is_eager() is True

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from google.cloud.datastore import helpers
 from google.cloud.datastore.entity import Entity
 
 import lazyentity
@@ -16,9 +15,7 @@ from lazyentity import LazyEntity
 from lazyentity.codec import fallback
 from lazyentity.codec.undecoded import UNDECODED
 from lazyentity.pure.mapping import LazyMapping as PureMapping
-from lazyentity.search import decode_in_place
-from lazyentity.strict import make_strict
-from tests.entity.test_changing import account
+from lazyentity.search import decode_in_any
 from tests.support import write_cases
 from tests.support.snapshots import Raised, outcome
 from tests.support.stock import in_order_of, stock_entity
@@ -282,7 +279,7 @@ READS: dict[str, Callable[[Any], Any]] = {
     "==": lambda entity: entity == {},
     "prefetch": lambda entity: lazyentity.prefetch(entity, "list"),
     "_meanings": lambda entity: entity._meanings,
-    "decode_in_place": decode_in_place,
+    "decode_in_any": decode_in_any,
 }
 
 
@@ -339,12 +336,3 @@ def test_the_error_of_a_leaked_sentinel() -> None:
     entity["leaked"] = UNDECODED
     with pytest.raises(TypeError, match="'leaked'"):
         lazyentity.raw(entity)
-
-
-def test_a_strict_entity_of_an_unpatched_client(lazy_type: type[LazyEntity]) -> None:
-    """The unpatched client notices that it changes, as it does of a stock entity."""
-    lazy = lazy_type.from_bytes(write_cases.RAW)
-    make_strict(lazy)
-    account(lazy)
-    with pytest.raises(RuntimeError, match=r"^dictionary changed size during iteration$"):
-        helpers.entity_to_protobuf(lazy)

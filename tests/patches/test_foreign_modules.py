@@ -11,13 +11,11 @@ from typing import Any
 import pytest
 
 from lazyentity.cli.run import BOOTSTRAP
-from lazyentity.patches.adapters.libraries import LIBRARIES
+from lazyentity.patches.adapters.table import LIBRARIES
 from tests.support import forks
 from tests.support.subprocesses import last_line, run
 
-_ADAPTED = {
-    name.partition(".")[0] for each in LIBRARIES if each.distribution for name in each.modules
-}
+_ADAPTED = {name.partition(".")[0] for each in LIBRARIES for name in each.names}
 # Those that Python's own json and random are made of are no names for a module of an application.
 NAMES = sorted(
     {"apache_beam", "click", "gcloud", "packaging", "rich", "wrapt", "zstandard"} | _ADAPTED
@@ -110,9 +108,9 @@ def test_a_module_of_the_application(tmp_path: Path, name: str, loaded_before: s
 
 
 def _is_installed(module: str) -> bool:
-    names = [each.distribution for each in LIBRARIES if module in str(each.modules)]
+    names = [each.distribution for each in LIBRARIES if module in str(each.names)]
     try:
-        return bool([metadata.version(name) for name in names if name])
+        return bool([metadata.version(name) for name in names])
     except metadata.PackageNotFoundError:
         return False
 

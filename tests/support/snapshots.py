@@ -14,6 +14,7 @@ from google.cloud.datastore.entity import Entity
 from google.cloud.datastore.helpers import GeoPoint
 from google.cloud.datastore.key import Key
 
+from lazyentity.detached import DetachedEntity
 from lazyentity.entity import LazyEntityBase
 
 FOREIGN: dict[type, Callable[[Any], Any]] = {}
@@ -68,11 +69,16 @@ def _nanoseconds(value: datetime.datetime) -> Any:
     return getattr(value, "nanosecond", None), getattr(value, "_nanosecond", None)
 
 
+def _items(entity: Entity) -> Any:
+    # A detached entity refuses items().
+    return dict(entity).items() if isinstance(entity, DetachedEntity) else entity.items()
+
+
 def _entity(entity: Entity) -> Any:
     kind = type(entity)
     return {
         "type": Entity if issubclass(kind, LazyEntityBase) else kind,
-        "properties": {name: snapshot(value) for name, value in entity.items()},
+        "properties": {name: snapshot(value) for name, value in _items(entity)},
         "key": snapshot_key(entity.key),
         "excluded": (type(entity.exclude_from_indexes), sorted(entity.exclude_from_indexes)),
         "meanings": snapshot_meanings(entity),

@@ -46,11 +46,10 @@ def findings(may: bool, used: Collection[ClientSpec]) -> Iterator[Finding]:
     """
     for client in _all():
         yield from _client(client, may, client in used)
-    for what, modules in adapters.old_references():
+    for holder, function in adapters.unbound_references():
         yield Finding(
             "old references",
-            f"modules that {what} before patch() see a sentinel for unread properties: "
-            f"{', '.join(modules)}",
+            f"{holder} kept {function} before patch(): it sees a sentinel for unread properties",
             PROBLEM,
             _FIRST,
         )

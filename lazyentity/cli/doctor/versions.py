@@ -11,7 +11,7 @@ from importlib import metadata
 from lazyentity._environment import ADAPTERS, is_off
 from lazyentity._version import PYTHONS, __version__
 from lazyentity.cli.doctor.findings import NOTE, PROBLEM, Finding
-from lazyentity.patches.adapters.libraries import LIBRARIES
+from lazyentity.patches.adapters.table import LIBRARIES
 from lazyentity.patches.clients import CLIENTS
 from lazyentity.patches.spec import is_supported
 

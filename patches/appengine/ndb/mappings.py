@@ -18,7 +18,7 @@ from google.appengine.ext.ndb import model, polymodel
 from lazyentity._backend import type_version
 from lazyentity.codec.cache import BoundedCache
 from lazyentity.codec.limits import MAX_BYTES, learned_bytes
-from lazyentity.codec.undecoded import Template, undecoded_template
+from lazyentity.codec.undecoded import undecoded_template
 from lazyentity.patches.appengine.ndb.orphans import are_made_by_ndb
 from lazyentity.patches.appengine.ndb.upstream import methods, upstream_function, upstream_functions
 from lazyentity.patches.upstream import entry_of, is_upstream
@@ -194,13 +194,13 @@ class ModelMapping:
         self.known_count = len(self.known)
         self.is_lazy = taken is not None
         self.names: dict[bytes, tuple[str, ...]] = {} if taken is None else taken.names
-        self.template = Template(undecoded_template(self.names))
+        self.template = undecoded_template(self.names)
         defined = {name: self.known.get(name.decode()) for name in self.names}
         self.declared = {name: prop for name, prop in defined.items() if prop is not None}
         self.properties = None
         if taken is not None and taken.orphans:
             lacked = undecoded_template(taken.orphans)
-            self.properties = Template({**model_class._properties, **lacked})
+            self.properties = {**model_class._properties, **lacked}
         self.readings = {
             name: Reading.of(prop, name, self.names[name][0])
             for name, prop in self.declared.items()

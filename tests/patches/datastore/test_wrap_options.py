@@ -141,13 +141,17 @@ class TestStrict:
     @in_any_process
     @each_write
     def test_is_written(self, make: Make, transport: str, how: str) -> None:
-        """By the wrapped client and by the one that was wrapped; nothing is lost."""
+        """By a patched client, wrapped or not; an unpatched one cannot read it all."""
         client = make(namespace=f"strict-{transport}-{how}")
         for writer in (client, lazyentity.wrap(client)):
             kept = stored(client, value=1, long="x" * 2000, list=[1, 2])
             wrapped = lazyentity.wrap(client, prefetch=["value"], strict=True)
             entity = wrapped.get(kept.key)
             entity["value"] += 1
+            if not lazyentity.patched():
+                with pytest.raises(RuntimeError, match="not prefetched"):
+                    write(writer, how, entity)
+                continue
             write(writer, how, entity)
             with lazyentity.eager():
                 now = client.get(kept.key)

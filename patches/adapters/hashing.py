@@ -1,4 +1,4 @@
-"""joblib: the hash of an entity is that of the stock one, so that results on disk are found."""
+"""joblib hashes an entity as it hashes the stock one, so that results on disk are found."""
 
 from __future__ import annotations
 
@@ -6,16 +6,13 @@ from typing import Any
 
 from google.cloud.datastore import Entity
 
-from lazyentity._inplace import When
 from lazyentity.entity import LazyEntityBase
-from lazyentity.patches.adapters.calls import CallSeam
 
 
-def _hash(_: None, wrapped: Any, __: Any, args: Any, kwargs: Any) -> Any:
-    hasher = args[0]
+def hash_as_stock(hasher: Any) -> None:
+    """Have a hasher of joblib, which is a pickler, take stock entities in place of lazy ones."""
     # A replaced method of the pickler would be called for each object.
     hasher.dispatch = {**hasher.dispatch, **dict.fromkeys(_classes(), _save_twin)}
-    return wrapped(*args, **kwargs)
 
 
 def _classes() -> list[Any]:
@@ -39,6 +36,3 @@ def _stock_twin(entity: LazyEntityBase) -> Entity:
     twin.update(entity.items())
     twin.__dict__ = vars(entity)
     return twin
-
-
-SEAMS = (CallSeam("joblib.hashing", "Hasher.hash", _hash, when=When(always=True)),)

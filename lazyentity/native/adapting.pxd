@@ -1,0 +1,3 @@
+# How many lazy mappings are alive: WireDict and CountedDict count themselves.
+
+cdef Py_ssize_t live
