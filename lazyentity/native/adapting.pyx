@@ -144,6 +144,10 @@ cdef inline Known *_known(PyObject *kind) noexcept:
     return NULL
 
 
+def _offset(slot):
+    return offset_of(slot)
+
+
 cdef object _learn(object kind):
     # Finds out what there is to know; returns what fields_of() does.
     cdef Known *found = _place_of(<PyObject *>kind)
@@ -158,16 +162,18 @@ cdef object _learn(object kind):
         version = version_of(<PyObject *>kind)
     if version == 0 or version != version_of(<PyObject *>kind):
         return fields
-    if fields:
-        offsets = <Py_ssize_t *>PyMem_Malloc(len(fields) * sizeof(Py_ssize_t))
+    # A slot may hold something else than an object.
+    places = [] if fields is None else [offset for offset in map(_offset, fields) if offset >= 0]
+    if places:
+        offsets = <Py_ssize_t *>PyMem_Malloc(len(places) * sizeof(Py_ssize_t))
         if offsets == NULL:
             raise MemoryError
-        for index in range(len(fields)):
-            offsets[index] = offset_of(fields[index])
+        for index in range(len(places)):
+            offsets[index] = places[index]
     PyMem_Free(found.offsets)
     found.kind = <PyObject *>kind
     found.version = version
-    found.count = OPAQUE if fields is None else len(fields)
+    found.count = OPAQUE if fields is None else len(places)
     found.offsets = offsets
     return fields
 
@@ -198,6 +204,7 @@ cdef inline bint _holds_nothing(PyObject *value) noexcept:
 
 cdef int _decode(object value, int depth, Walk *walk) except -1:
     cdef PyObject *held
+    cdef PyObject *passed = NULL  # the type of the last item, if it holds nothing
     cdef Py_ssize_t position = 0
     if depth == 0 or walk.left == 0:
         walk.is_whole = False
@@ -209,9 +216,15 @@ cdef int _decode(object value, int depth, Walk *walk) except -1:
         while position < PyList_GET_SIZE(value):
             held = <PyObject *>PyList_GET_ITEM(value, position)
             position += 1
-            if not _holds_nothing(held):
-                item = <object>held
-                _decode(item, depth - 1, walk)
+            if Py_TYPE(held) == passed:
+                continue
+            if _holds_nothing(held):
+                passed = Py_TYPE(held)
+                continue
+            # The class may be gone when this returns.
+            passed = NULL
+            item = <object>held
+            _decode(item, depth - 1, walk)
     elif PyTuple_Check(value):
         for position in range(PyTuple_GET_SIZE(value)):
             held = <PyObject *>PyTuple_GET_ITEM(value, position)

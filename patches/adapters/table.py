@@ -97,8 +97,7 @@ LIBRARIES = (
             "pycrdt._pycrdt": (
                 *("Array.insert", "Map.insert"),
                 *("XmlElement.insert_attribute", "XmlText.insert_attribute"),
-                *_methods("Text", "format", "insert", "insert_embed"),
-                *_methods("XmlText", "format", "insert", "insert_embed"),
+                *("Text.insert_embed", "XmlText.insert_embed"),
             ),
         },
     ),
