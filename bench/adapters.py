@@ -11,6 +11,7 @@ from __future__ import annotations
 import dataclasses
 import importlib
 import statistics
+import sys
 import time
 from collections.abc import Callable
 from typing import Any
@@ -117,7 +118,8 @@ def main() -> None:
     del made
     for name, call in calls().items():
         bare, ratios = measure(call, raws)
-        print(f"{name:42}{1e6 * bare:10.2f} us", *(f"{ratio:6.2f}" for ratio in ratios))
+        figures = "".join(f"{ratio:7.2f}" for ratio in ratios)
+        sys.stdout.write(f"{name:42}{1e6 * bare:10.2f} us{figures}\n")
 
 
 if __name__ == "__main__":

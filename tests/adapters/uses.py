@@ -16,6 +16,7 @@ import os
 import pickle
 import subprocess
 import sys
+import textwrap
 from collections import OrderedDict
 from collections.abc import Callable
 from pathlib import Path
@@ -534,5 +535,8 @@ def listed(found: dict[str, str]) -> dict[str, str]:
 if __name__ == "__main__":
     text = PAGE.read_text(encoding="utf-8")
     head, _, rest = text.partition(START)
-    rows = "".join(f":{name}: {names}\n" for name, names in listed(verdicts()).items())
+    rows = "".join(
+        textwrap.fill(f":{name}: {names}", 110, subsequent_indent="   ") + "\n"
+        for name, names in listed(verdicts()).items()
+    )
     PAGE.write_text(f"{head}{START}\n\n{rows}\n{END}{rest.partition(END)[2]}", encoding="utf-8")
