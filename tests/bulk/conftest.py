@@ -11,7 +11,6 @@ from google.cloud import datastore
 import lazyentity
 from lazyentity.bulk import reading, writing
 from lazyentity.snapshot import Snapshot
-from tests.bulk.gathering import Gathered
 from tests.bulk.refreshing import entities_in
 from tests.bulk.services import RecordingService, Served, connected_to_new_project, served
 
@@ -67,8 +66,3 @@ def path(tmp_path: Path) -> Path:
     with Snapshot(path) as saved:
         saved.refresh(entities_in("old"))
     return path
-
-
-@pytest.fixture
-def gathered(service: RecordingService, monkeypatch: pytest.MonkeyPatch) -> Gathered:
-    return Gathered(service, monkeypatch)

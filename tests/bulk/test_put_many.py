@@ -14,7 +14,7 @@ from google.cloud.datastore import helpers
 
 import lazyentity
 from lazyentity.bulk import BulkError, put_many, writing
-from lazyentity.bulk.limits import MAX_ENTITY_BYTES, MAX_REQUEST_BYTES
+from lazyentity.bulk.writing import MAX_ENTITY_BYTES, MAX_REQUEST_BYTES
 from tests.bulk.services import FAST, Call, RecordingService, Together, refusal
 from tests.support.entities import fill
 
@@ -239,18 +239,6 @@ def test_a_key_of_which_one_write_failed(
     assert error.count == 1
 
 
-def test_malformed_parts_fail_alone(client: Client) -> None:
-    """Bytes that protobuf refuses in a request are the error of their entity."""
-    good, bad = _entities(client, 2)
-    malformed = lazyentity.LazyEntity.from_bytes(
-        lazyentity.raw(bad).replace(b"number\x12\x02\x10", b"number\x12\x02\x1a")
-    )
-    with pytest.raises(BulkError) as raised:
-        put_many(client, [good, malformed])
-    assert list(raised.value.failed) == [bad.key]
-    assert sorted(_numbers(client)) == [1]
-
-
 def test_a_replaced_encoder_is_called(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     """As the client calls it."""
     original: Any = helpers.entity_to_protobuf
@@ -274,36 +262,6 @@ def _of_size(key: datastore.Key, size: int) -> Entity:
         entity["blob"] = bytes(size - len(lazyentity.raw(entity)) + len(entity["blob"]))
     assert len(lazyentity.raw(entity)) == size
     return entity
-
-
-@pytest.mark.parametrize("kind", [_KIND, "K" * 110, "K" * 125])
-def test_the_size_limit_has_room_for_the_id(
-    client: Client, service: RecordingService, kind: str
-) -> None:
-    """Lengths around the id take more bytes with it, if the kind has about 120 letters."""
-    room = writing._MAX_ID_BYTES
-    fits = _of_size(client.key(kind), MAX_ENTITY_BYTES - room)
-    put_many(client, [fits])
-    assert max(upsert.ByteSize() for upsert in _sent(service)) <= MAX_ENTITY_BYTES
-    service.forget()
-    large = _of_size(client.key(kind), MAX_ENTITY_BYTES - room + 1)
-    with pytest.raises(BulkError, match="has, with its id, 1048573 bytes") as raised:
-        put_many(client, [large])
-    assert list(raised.value.failed.values())
-    assert service.calls == []
-    put_many(client, [_of_size(client.key(kind, 2**63 - 1), MAX_ENTITY_BYTES)])
-
-
-def test_the_longest_id() -> None:
-    """The room for an id is what the longest one takes, and no more."""
-    grown = set()
-    for length in range(90, 130):
-        key: Any = datastore.Key("K" * length, project="p")
-        complete = key.completed_key(2**63 - 1)
-        sizes = [len(lazyentity.raw(Entity(one))) for one in (key, complete)]
-        grown.add(sizes[1] - sizes[0])
-    assert max(grown) <= writing._MAX_ID_BYTES
-    assert min(grown) >= 10
 
 
 @pytest.mark.parametrize("is_iterator", [False, True])
