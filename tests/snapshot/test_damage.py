@@ -172,7 +172,7 @@ def test_a_damaged_description(path: Path, damage: str) -> None:
     change(path, damage)
     for read in (len, list, Snapshot.verify, Snapshot.information):
         with pytest.raises(SnapshotError, match=r"is damaged|cannot be used"):
-            read(Snapshot(path))  # type: ignore[operator]  # any of the functions above
+            read(Snapshot(path))
     Snapshot(path).refresh(entities_in("new"))
     assert Snapshot(path).verify() == []
 
@@ -184,7 +184,7 @@ def test_damaged_pages(path: Path, at: int) -> None:
     path.write_bytes(stored[:at] + b"\xff" * len(stored[at:]))
     for read in (list, Snapshot.keys):
         with pytest.raises(SnapshotError, match="snapshot"):
-            list(read(Snapshot(path)))  # type: ignore[operator]  # as above
+            list(read(Snapshot(path)))
 
 
 def _of_format(path: Path, version: int) -> None:
