@@ -30,8 +30,7 @@ from lazyentity.patches.api.requests import CommitBytes, LookupBytes, append_mut
 from lazyentity.patches.api.transports import LazyDatastoreClient
 from lazyentity.patches.datastore.wrapping import reading
 
-MAX_KEYS: Final = 1_000
-"""Keys in one look-up."""
+MAX_KEYS: Final = 1_000  # of one look-up
 
 # The times are those by which the client retries look-ups. The client's own policy covers neither
 # contention (Aborted over gRPC, its base class Conflict over HTTP) nor a connection over HTTP that
@@ -182,11 +181,7 @@ class Requests:
         )
 
     def commit(self, mutations: Sequence[Mapping[str, bytes]]) -> None:
-        """Commit mutations: the serialised message of each, by the name of its operation.
-
-        Raises:
-            Exception: one of :data:`REQUEST_ERRORS`.
-        """
+        """Commit mutations: the serialised message of each, by the name of its operation."""
         head = self._request(_CommitRequest)
         head.mode = _NON_TRANSACTIONAL
         if self._takes_bytes:
@@ -198,11 +193,7 @@ class Requests:
         self._send("commit", wrapped(datastore_pb2.CommitRequest, head))
 
     def complete(self, entities: Iterable[Entity]) -> None:
-        """Give ids, which the server allocates, to entities with partial keys.
-
-        Raises:
-            Exception: one of :data:`REQUEST_ERRORS`.
-        """
+        """Give ids, which the server allocates, to entities with partial keys."""
         partial = [entity for entity in entities if entity.key.is_partial]
         if not partial:
             return

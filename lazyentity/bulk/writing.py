@@ -158,7 +158,12 @@ class _Writing:
     def __init__(self, requests: Requests) -> None:
         self._requests = requests
         self._refuse_in_batch()
-        self._encode = _encoder()
+        # Replaced by somebody else, the client's function is used as the client uses it.
+        self._encode: Callable[[Entity], bytes] = (
+            (lambda entity: entity_bytes(entity)[0])
+            if ENCODING.is_upstream() and knows_own_classes()
+            else (lambda entity: helpers.entity_to_protobuf(entity)._pb.SerializeToString())
+        )
         # With the identities of its writes and of their entities.
         self._sent: deque[tuple[_Commit, set[bytes | int], Call[Exception | None]]] = deque()
         self._failed: dict[bytes | int, tuple[_Write, Exception]] = {}
@@ -281,11 +286,3 @@ class _Writing:
         except REQUEST_ERRORS as error:
             return error
         return None
-
-
-def _encoder() -> Callable[[Entity], bytes]:
-    """Return the function that serialises an entity as the client would send it."""
-    if ENCODING.is_upstream() and knows_own_classes():
-        return lambda entity: entity_bytes(entity)[0]
-    # Somebody else replaced the client's function, or a class: it is used as the client does.
-    return lambda entity: helpers.entity_to_protobuf(entity)._pb.SerializeToString()

@@ -58,9 +58,8 @@ COMPRESS_FROM = 256
 MAX_SIZE = 64 * 1024 * 1024
 """Bytes of JSON that a document may have."""
 
+# Higher levels of zstd save a few percent of the bytes, and take several times as long.
 LEVEL = 1
-"""Of zstd. Higher levels save a few percent of the bytes, and take several times as long."""
-
 MAGIC = b"\xf5L"
 VERSION, UNCHECKED = 2, 1
 """The version that is written, and the one without a checksum, which is still read."""
@@ -89,6 +88,10 @@ _Path = tuple[Any, ...]
 
 class UnpackError(ValueError):
     """A stored value is no packed document, or one that cannot be read; the text says why."""
+
+
+class _BadTag(ValueError):
+    """A tag is of an unknown kind, or its contents are malformed."""
 
 
 class _Contexts(threading.local):
@@ -236,10 +239,6 @@ def _decompressed(payload: memoryview, size: int) -> bytes:
             f"frame {'nothing' if stated > _LARGEST else f'{stated:,}'}; restore it from a copy"
         )
     return _contexts.decompressor.decompress(payload, allow_extra_data=False)
-
-
-class _BadTag(ValueError):
-    """A tag is of an unknown kind, or its contents are malformed."""
 
 
 def _serialised(value: Any) -> tuple[bytes, bool]:

@@ -42,8 +42,7 @@ from lazyentity.snapshot.writing import write
 
 _MAX_CONTENT_BYTES: Final = 16 * 1024 * 1024
 """Bytes that a content may decompress to; an entity of Datastore has 1 MiB at most."""
-_AT_ONCE: Final = 100
-"""Rows that are taken from SQLite together."""
+_AT_ONCE: Final = 100  # rows that are taken from SQLite together
 _ROWS: Final = (
     "SELECT entities.key, contents.data, entities.checksum "
     "FROM entities LEFT JOIN contents ON contents.number = entities.content"

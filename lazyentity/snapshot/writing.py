@@ -27,8 +27,7 @@ from lazyentity.snapshot.format import (
     split,
 )
 
-_LEVEL: Final = 6
-"""Of the compression. Reading takes as long at any level."""
+_LEVEL: Final = 6  # Reading takes as long at any level of the compression.
 _DICTIONARY_BYTES: Final = 64 * 1024
 # A dictionary is trained with the contents of the first entities.
 _SAMPLE_BYTES: Final = 4 * 1024 * 1024

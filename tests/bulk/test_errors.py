@@ -21,7 +21,6 @@ from google.cloud.datastore_v1.services.datastore.transports.grpc import Datasto
 import lazyentity
 from lazyentity.bulk import BulkError, delete_many, get_many, put_many
 from tests.bulk.services import FAST, GIVES_UP, Call, RecordingService, Served, connected, stored
-from tests.support import hostile
 from tests.support.changing import acting, meanwhile
 
 Client = datastore.Client
@@ -117,26 +116,6 @@ def test_cut_connections_are_retried(running: Served, client: Client) -> None:
     assert len(cut) == 1
 
 
-class _Key(datastore.Key):
-    """A key without a text."""
-
-    __repr__ = hostile.Unprintable.__repr__
-
-
-def test_refused_keys_without_a_text(any_client: Client) -> None:
-    """The error says what is wrong with the key."""
-    make: Any = _Key
-    for call in (get_many, delete_many):
-        with pytest.raises(ValueError, match="has neither an id nor a name"):
-            call(any_client, [make("Item", project=any_client.project)])
-        with pytest.raises(ValueError, match=r"is (not )?of the "):
-            call(any_client, [make("Item", 1, project="another")])
-    large = datastore.Entity(make("Item", 1, project=any_client.project), ("text",))
-    large["text"] = "x" * 1_100_000
-    with pytest.raises(BulkError, match=r"1048572"):
-        put_many(any_client, [large])
-
-
 def _entities(client: Client, act: Callable[[list[Any]], object]) -> list[datastore.Entity]:
     """Return six entities; encoding the third calls a function with the list of them."""
     entities = [datastore.Entity(client.key(_KIND, number)) for number in range(1, 7)]
@@ -154,24 +133,6 @@ def test_encoding_changes_the_list(client: Client, act: Callable[[list[Any]], ob
     ids = list(range(1, 7))
     put_many(client, _entities(client, act))
     assert sorted(one.key.id for one in client.query(kind=_KIND).fetch()) == ids
-
-
-def test_a_key_changes_the_list(client: Client) -> None:
-    """All keys that were given are looked up, and all are deleted."""
-    keys = stored(client, _KIND, 6)
-
-    class Key(datastore.Key):
-        def to_protobuf(self) -> Any:
-            del given[0]
-            return super().to_protobuf()  # type: ignore[no-untyped-call]  # upstream is untyped
-
-    kind: Any = Key
-    options = {"project": client.project, "namespace": client.namespace}
-    given = [*keys[:2], kind(_KIND, 3, **options), *keys[3:]]
-    assert [entity.key.id for entity in get_many(client, given) if entity] == [1, 2, 3, 4, 5, 6]
-    given = [*keys[:2], kind(_KIND, 3, **options), *keys[3:]]
-    delete_many(client, given)
-    assert client.get_multi(keys) == []
 
 
 @pytest.mark.usefixtures("frequent_switches")

@@ -15,12 +15,11 @@ import pytest
 from google.api_core import exceptions as datastore_errors
 from google.api_core.exceptions import BadRequest, GoogleAPICallError, InvalidArgument
 from google.cloud import datastore
-from google.cloud.datastore import helpers
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lazyentity
-from lazyentity.bulk import BulkError, get_many, put_many, reading, requests
+from lazyentity.bulk import BulkError, get_many, reading, requests
 from lazyentity.bulk.calls import Call
 from lazyentity.strict import STRICT
 from tests.bulk.services import (
@@ -32,7 +31,6 @@ from tests.bulk.services import (
     served,
     stored,
 )
-from tests.patches.datastore.recording import Recording
 from tests.support.describing import entity_types
 from tests.support.entities import fill
 from tests.support.snapshots import snapshot
@@ -60,23 +58,6 @@ def test_each_kind_of_client(any_client: Client) -> None:
         entities = list(get_many(any_client, given_keys))
         assert entity_types(entities) == entity_types(expected)
         assert snapshot(entities) == snapshot(expected)
-
-
-@pytest.mark.parametrize("activate", [lambda client: client, lazyentity.wrap])
-def test_what_the_application_sends_with(
-    running: Served, client: Client, activate: Callable[[Client], Client]
-) -> None:
-    """Each request has the headers of the application's transport, of a later one too."""
-    first, api = Recording(running, client), client._datastore_api
-    second, other = Recording(running, client), client._datastore_api
-    client._datastore_api_internal = api
-    given = activate(client)
-    for recording in (first, second):
-        given.get(given.key(_KIND, 1))
-        list(get_many(given, [given.key(_KIND, 1)]))
-        by_client, by_bulk_call = recording.sent
-        assert by_bulk_call[:2] == by_client[:2]
-        api._transport = other._transport
 
 
 @pytest.fixture(scope="module")
@@ -124,12 +105,6 @@ def test_equal_keys_are_looked_up_once(client: Client, service: RecordingService
     assert service.sizes("Lookup") == [3]
     assert len(entities) == 3_000
     assert len(set(map(id, entities))) == 3
-
-
-def test_no_keys(client: Client, service: RecordingService) -> None:
-    assert get_many(client, []) == []
-    assert list(get_many(client, iter([]))) == []
-    assert service.calls == []
 
 
 def test_consistency_and_database(running: Served, service: RecordingService) -> None:
@@ -300,19 +275,6 @@ def test_refused_keys(
         list(get_many(client, iter([client.key(_KIND, 1)]), concurrency=0))
 
 
-def test_keys_longer_than_a_byte_can_tell(client: Client, service: RecordingService) -> None:
-    """The request is made of serialised keys, each after its length in one, two or three bytes."""
-    keys = [client.key(_KIND, "n" * size) for size in (1, 60, 80, 90, 100, 110, 300, 1_500)]
-    keys.append(client.key(*[_KIND, "n" * 1_500] * 12))
-    put_many(client, [datastore.Entity(key) for key in keys])
-    service.forget()
-    found: list[Any] = get_many(client, keys)
-    assert [entity.key for entity in found] == keys
-    assert [list(call.message.keys) for call in service.calls] == [
-        [key.to_protobuf()._pb for key in keys]
-    ]
-
-
 def test_a_single_key_entity_or_text(client: Client, service: RecordingService) -> None:
     """These could be iterated, and an empty one would be taken for no keys."""
     key = client.key(_KIND, 1)
@@ -334,26 +296,6 @@ def test_the_options_of_a_wrapped_client(client: Client) -> None:
     entities = get_many(lazyentity.wrap(client, strict=True), [*keys, client.key(_KIND, 99)])
     assert [entity and entity.key for entity in entities] == [*keys, None]
     assert all(getattr(entity, "_policy", None) is STRICT for entity in entities[:3])
-
-
-def test_somebody_elses_conversion(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It gets each entity that a patched client reads, as with client.get()."""
-    keys = stored(client, _KIND, 2)
-    lazyentity.patch(strict=True)
-    try:
-        ours: Any = helpers.entity_from_protobuf
-        seen: list[Any] = []
-
-        def counting(message: Any) -> Any:
-            seen.append(ours(message))
-            return seen[-1]
-
-        with monkeypatch.context() as patched:
-            patched.setattr(helpers, "entity_from_protobuf", counting)
-            entities = get_many(client, keys)
-    finally:
-        lazyentity.unpatch()
-    assert list(map(id, entities)) == list(map(id, seen))
 
 
 @pytest.mark.usefixtures("requests_of_three")

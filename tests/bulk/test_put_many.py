@@ -15,7 +15,7 @@ from google.cloud.datastore import helpers
 import lazyentity
 from lazyentity.bulk import BulkError, put_many, writing
 from lazyentity.bulk.writing import MAX_ENTITY_BYTES, MAX_REQUEST_BYTES
-from tests.bulk.services import FAST, Call, RecordingService, Together, refusal
+from tests.bulk.services import FAST, Call, RecordingService, refusal
 from tests.support.entities import fill
 
 Client = datastore.Client
@@ -101,18 +101,6 @@ def test_entities_over_the_limit_are_named_before_anything_is_sent(
     assert [len(commit.mutations) for commit in service.commits()] == [2]
 
 
-def test_values_that_cannot_be_encoded(client: Client, service: RecordingService) -> None:
-    """They are the error of the client, of these entities alone; nothing is sent."""
-    entities = _entities(client, 3)
-    entities[1]["number"] = object()
-    with pytest.raises(BulkError, match="Unknown protobuf attr type") as raised:
-        put_many(client, entities)
-    assert {key: type(error) for key, error in raised.value.failed.items()} == {
-        entities[1].key: ValueError
-    }
-    assert service.calls == []
-
-
 def test_partial_keys(any_client: Client, service: RecordingService) -> None:
     """They are completed, one request for all of a commit; the entities get the keys."""
     entities = [Entity(any_client.key("Parent", "p", _KIND)) for _ in range(3)]
@@ -188,12 +176,6 @@ def test_entities_of_one_key_are_written_in_their_order(
     put_many(client, iter(given) if is_iterator else given)
     assert service.sizes("Commit") == [3, 2, 1]
     assert _numbers(client) == {1: 100, 2: 1, 3: 2}
-
-
-@pytest.mark.usefixtures("requests_of_three")
-def test_commits_run_at_a_time(client: Client, service: RecordingService) -> None:
-    service.before = Together(3)
-    put_many(client, _entities(client, 9), concurrency=3)
 
 
 @pytest.mark.usefixtures("requests_of_three")
@@ -283,27 +265,6 @@ def test_entities_that_share_a_partial_key(
     assert len(failed) == 3
     assert failed[0] is key
     assert {one.flat_path for one in failed} == {(_KIND,)}
-
-
-def test_an_entity_twice_of_which_one_write_failed(
-    client: Client, service: RecordingService
-) -> None:
-    """It is among those that failed, with the key that it got, and not among the others as well."""
-    entity, other = Entity(client.key(_KIND)), Entity(client.key(_KIND, 1))
-    is_refused: list[bool] = []
-
-    def refuse_the_first(call: Call) -> None:
-        if call.method == "AllocateIds" and not is_refused:
-            is_refused.append(True)
-            raise refusal(grpc.StatusCode.INVALID_ARGUMENT)
-
-    service.before = refuse_the_first
-    with pytest.raises(BulkError) as raised:
-        put_many(client, [entity, entity, other])
-    error = raised.value
-    assert not entity.key.is_partial
-    assert list(error.failed) == [entity.key]
-    assert (error.done, error.count) == ({other.key: other}, 1)
 
 
 @pytest.mark.parametrize("is_sent", [False, True])

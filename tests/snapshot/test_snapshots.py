@@ -15,19 +15,18 @@ from typing import Any
 
 import pytest
 from google.cloud import datastore
-from google.cloud.datastore import helpers
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lazyentity
 from lazyentity import LazyEntity
-from lazyentity.bulk import get_many, put_many
+from lazyentity.bulk import put_many
 from lazyentity.snapshot import Snapshot, SnapshotError
 from lazyentity.snapshot.format import split
 from tests.support.concurrency import together
 from tests.support.entities import fill
 from tests.support.snapshots import snapshot
-from tests.support.stock import EntityMessage, ValueMessage, stock_entity
+from tests.support.stock import EntityMessage, ValueMessage
 from tests.support.strategies import Grammar
 from tests.support.strategies import entities as drawn_entities
 
@@ -91,36 +90,6 @@ def test_absent_keys(path: Path) -> None:
         saved[keys[0]]
     with pytest.raises(TypeError, match="by key, not by int"):
         saved[1]  # type: ignore[index]  # the error of that
-
-
-_key_to_protobuf: Any = Key.to_protobuf
-
-
-def _to_protobuf_in_tenant(key: Any) -> Any:
-    message = _key_to_protobuf(key)
-    message.partition_id.namespace_id = "tenant"
-    return message
-
-
-class _TenantKey(Key):
-    to_protobuf = _to_protobuf_in_tenant
-
-
-@pytest.mark.parametrize("kind", [Key, _TenantKey])
-def test_keys_with_another_encoding(
-    client: Client, path: Path, monkeypatch: pytest.MonkeyPatch, kind: Any
-) -> None:
-    """Of their class, or because somebody replaced the method: they find what is stored by them."""
-    if kind is Key:
-        monkeypatch.setattr(Key, "to_protobuf", _to_protobuf_in_tenant)
-    entity = Entity(kind(_KIND, 1, project=client.project))
-    put_many(client, [entity])
-    saved = Snapshot(path)
-    saved.refresh([entity])
-    found: Any = get_many(client, [entity.key])
-    found += saved[entity.key], lazyentity.wrap(client).get(entity.key)
-    assert [each.key.namespace for each in found] == ["tenant"] * 3
-    assert entity.key in saved
 
 
 def test_entities_can_be_put_back(client: Client, path: Path) -> None:
@@ -336,16 +305,6 @@ def test_an_error_of_the_iterator_is_the_callers(
     with pytest.raises(UnicodeDecodeError):
         saved.refresh(decoding())
     assert len(saved) == 3
-
-
-def test_stored_entities_are_those_of_stock(path: Path) -> None:
-    """The bytes give what stock makes of the entity that was stored."""
-    entities = [fill(Entity(Key(_KIND, at, project=_PROJECT)), at) for at in range(1, 4)]
-    saved = Snapshot(path)
-    saved.refresh(entities)
-    for entity in entities:
-        message = helpers.entity_to_protobuf(entity)._pb.SerializeToString()
-        assert snapshot(saved[entity.key]) == snapshot(stock_entity(message))
 
 
 @pytest.mark.parametrize(
