@@ -347,7 +347,9 @@ class _Resumed:
 @pytest.mark.usefixtures("requests_of_three")
 @pytest.mark.parametrize("at", range(9))
 @pytest.mark.parametrize("concurrency", [1, 3])
-def test_an_error_of_the_iterator(client: Client, concurrency: int, at: int) -> None:
+def test_an_error_of_the_iterator(
+    client: Client, service: RecordingService, concurrency: int, at: int
+) -> None:
     """It comes out at once; nothing is left out by reading on."""
     keys = stored(client, _KIND, 8)
     error = OSError("once")
@@ -357,6 +359,7 @@ def test_an_error_of_the_iterator(client: Client, concurrency: int, at: int) -> 
         found.extend(entity["number"] for entity in entities)
     found.extend(entity["number"] for entity in entities)
     assert found == list(range(8))
+    assert max(service.sizes("Lookup")) == 3
 
 
 @pytest.mark.usefixtures("requests_of_three")

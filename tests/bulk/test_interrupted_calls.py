@@ -100,6 +100,29 @@ def test_a_server_that_hangs(
     assert len(service.sizes(_method(call))) == concurrency
 
 
+def test_a_signal_that_another_thread_gets(client: Client, service: RecordingService) -> None:
+    """It does not wake the caller, which looks for it twice a second."""
+    error = _Limit()
+    may_go = threading.Event()
+
+    def handle(*_: object) -> None:
+        raise error
+
+    def hold(_: Call) -> None:
+        signal.pthread_kill(threading.get_ident(), signal.SIGUSR1)
+        may_go.wait(10)
+
+    service.before = hold
+    before = signal.signal(signal.SIGUSR1, handle)
+    try:
+        began = time.monotonic()
+        assert _raised_by("get", client, [client.key(_KIND, 1)]) is error
+        assert time.monotonic() - began < _SOON
+    finally:
+        may_go.set()
+        signal.signal(signal.SIGUSR1, before)
+
+
 @any_concurrency
 @any_call
 def test_a_server_that_is_not_available(
