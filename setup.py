@@ -106,7 +106,7 @@ setup(
         ],
         "snapshot": ["click>=8", "rich>=13", "zstandard>=0.22"],
         "arrow": ["pyarrow>=17"],
-        "packed": ["click>=8", "orjson>=3.10", "rich>=13", "zstandard>=0.22"],
+        "packed": ["orjson>=3.10", "zstandard>=0.22"],
         "pandas": ["pandas>=2.2"],
         # The tables of a profile.
         "profile": ["rich>=13"],

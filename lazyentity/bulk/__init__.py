@@ -3,9 +3,8 @@
 The calls are not atomic: each is several requests, and some can fail while others succeed.
 """
 
-from lazyentity.bulk.coalescing import Coalesced, coalesce
 from lazyentity.bulk.errors import BulkError
 from lazyentity.bulk.reading import get_many
 from lazyentity.bulk.writing import delete_many, put_many
 
-__all__ = ["BulkError", "Coalesced", "coalesce", "delete_many", "get_many", "put_many"]
+__all__ = ["BulkError", "delete_many", "get_many", "put_many"]

@@ -4,24 +4,27 @@ from __future__ import annotations
 
 import functools
 import itertools
+from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator
-from typing import Any, overload
+from typing import Any, Final, overload
 
 from google.api_core.retry import Retry
 from google.cloud import datastore
+from google.cloud.datastore import helpers
 from google.cloud.datastore.entity import Entity
 from google.cloud.datastore.key import Key
+from google.protobuf.message import DecodeError
 
 from lazyentity._backend import convert_found
-from lazyentity._types import describe_type, require_keys
-from lazyentity.bulk.coalescing import uncoalesced
-from lazyentity.bulk.limits import CONCURRENCY, MAX_KEYS
-from lazyentity.bulk.rpcs import Rpcs, complete_key_encoder, require_own, serialised_key
-from lazyentity.bulk.streams import Answer, Stream, bulk_error
-from lazyentity.bulk.transactions import refuse_in_transaction
-from lazyentity.bulk.windows import Window
-from lazyentity.codec.interruptions import raise_if_of_handler
-from lazyentity.patches.datastore.wrapping import conversion_of, reader_of, reading
+from lazyentity._types import require_keys
+from lazyentity.bulk.calls import CONCURRENCY, Call
+from lazyentity.bulk.errors import BulkError
+from lazyentity.bulk.requests import MAX_KEYS, Requests, serialised_key
+from lazyentity.patches.api.responses import LookupResponse
+from lazyentity.patches.datastore.wrapping import conversion_of, reader_of
+
+_CONVERSION_ERRORS: Final = (OverflowError, TypeError, ValueError, DecodeError)
+"""The errors of a message that cannot be converted to an entity."""
 
 
 @overload
@@ -68,8 +71,7 @@ def get_many(
             keys more than 1,000 keys apart are looked up again.
         concurrency: how many look-ups run at a time.
         eventual: whether to read with eventual consistency.
-        retry: the policy of each look-up. By default, contention and unavailability are retried
-            with the times by which the client retries look-ups, up to 60 seconds.
+        retry: the policy of each look-up, as of :func:`~lazyentity.bulk.put_many`.
         timeout: of an attempt, in seconds; the client's own by default.
 
     Returns:
@@ -79,126 +81,157 @@ def get_many(
     Raises:
         BulkError: some keys could not be read. An iterator raises it in place of the entities of
             a look-up.
-        RuntimeError: inside a transaction. An iterator raises it when it would read keys there, and
-            goes on after the transaction. An iterator also raises it in a child process, if it was
-            begun before the fork.
+        RuntimeError: inside a transaction. An iterator raises it when it would look up keys there,
+            and goes on after the transaction. An iterator also raises it in a child process, if it
+            was begun before the fork.
         TypeError: ``keys`` has something that is not a key, or is a key, an entity or text itself.
         ValueError: a key is partial, or of another project or database; or ``concurrency`` is less
             than 1.
     """
-    refuse_in_transaction(client, "get_many")
+    requests = Requests(client, "get_many", concurrency, retry, timeout)
     require_keys("get_many", keys)
-    lookups = Lookups(uncoalesced(client), eventual, retry, timeout)
-    if isinstance(keys, Collection):
-        return _all(lookups, keys, concurrency)
-    return Stream(lookups, iter(keys), concurrency, MAX_KEYS)
+    lookups = _Lookups(requests, keys, eventual=eventual)
+    return lookups.all() if isinstance(keys, Collection) else lookups
 
 
-class Lookups:
-    """Makes the look-ups of a call."""
+_Chunk = tuple[list[bytes], dict[bytes, Key]]
+"""Keys that are looked up together, serialised: in the order of the caller, and each once."""
+_Entities = dict[bytes, Entity | None]
+_Errors = dict[bytes, Exception]
+_Responses = tuple[list[Any], Exception]
 
-    def __init__(
-        self,
-        client: datastore.Client,
-        eventual: bool,
-        retry: Retry | None,
-        timeout: float | None,
-    ) -> None:
-        client = reading(client)
-        self._client = client
-        self._project = client.project
-        self._database = client.database or ""
-        self._complete_key_bytes = complete_key_encoder()
-        self._rpcs = Rpcs(client, retry, timeout)
+
+class _Lookups(Iterator[Entity | None]):
+    """The look-ups of a call, some of them ahead of the caller; an iterator of the entities.
+
+    A thread sends a look-up and receives its responses. The caller's thread converts them: the
+    profile finds the line of the application there, and threads would not convert any faster.
+
+    An exception of the caller's iterator, or of a signal handler, comes out at once. Keys that were
+    taken and look-ups that were sent are kept for the next step.
+    """
+
+    def __init__(self, requests: Requests, keys: Iterable[Key], *, eventual: bool) -> None:
+        self._requests = requests
+        self._keys = iter(keys)
         self._eventual = eventual
-        self._convert: Callable[[Any], Entity] = conversion_of(client)
-        self._reader = reader_of(client)
+        self._convert: Callable[[Any], Entity] = conversion_of(requests.client)
+        self._reader = reader_of(requests.client)
+        self._taken: list[Key] = []
+        self._unique: Iterator[tuple[bytes, Key]] | None = None
+        self._has_ended = False
+        self._sent: deque[tuple[_Chunk, Call[_Responses]]] = deque()
+        self._ready: deque[Entity | None] = deque()
+        self._count = 0
 
-    def serialised(self, keys: Iterable[Key]) -> list[bytes]:
-        """Return the serialised form of each key.
-
-        Raises:
-            TypeError, ValueError: as :func:`get_many`.
-        """
-        project, database, other = self._project, self._database, self._serialised
-        direct = self._complete_key_bytes
-        return [direct(key, project, database) or other(key) for key in keys]
-
-    def serialised_key(self, key: Key) -> bytes:
-        """As :meth:`serialised`, of a key."""
-        direct = self._complete_key_bytes
-        return direct(key, self._project, self._database) or self._serialised(key)
-
-    def _serialised(self, key: Key) -> bytes:
-        if not isinstance(key, Key):
-            raise TypeError(f"get_many() takes keys, not {describe_type(key)}")
-        require_own(self._client, key, is_complete=True)
-        return serialised_key(key)
-
-    def refuse_in_transaction(self) -> None:
-        """Check again that the thread is not inside a transaction.
-
-        Raises:
-            RuntimeError: if it is.
-        """
-        refuse_in_transaction(self._client, "get_many")
-
-    def answer(
-        self, asked: Collection[bytes], entities: dict[bytes, Entity | None]
-    ) -> dict[bytes, Exception]:
-        """Look up at most 1,000 keys, and return the errors of those that failed.
-
-        Args:
-            asked: the serialised keys.
-            entities: gets the results of the other keys. Several threads may fill it.
-        """
-        errors: dict[bytes, Exception] = {}
-        take = None
-        if self._reader is not None:
-            take = functools.partial(convert_found, self._reader, entities)
-        try:
-            # Each message is converted at once: the garbage collector has fewer messages to visit.
-            for serialised, message in self._rpcs.look_up(
-                asked, eventual=self._eventual, take=take
-            ):
-                try:
-                    entity = None if message is None else self._convert(message._pb)
-                except Exception as error:  # noqa: BLE001  # reported with the key it concerns
-                    raise_if_of_handler(error)
-                    errors[serialised] = error
-                else:
-                    entities[serialised] = entity
-        except Exception as error:  # noqa: BLE001  # as above
-            raise_if_of_handler(error)
-            for serialised in asked:
-                if serialised not in entities:
-                    errors.setdefault(serialised, error)
-        return errors
-
-
-def _all(lookups: Lookups, keys: Collection[Key], concurrency: int) -> list[Entity | None]:
-    # Another thread can change the collection before an error is to name the keys.
-    keys = list(keys)
-    order = lookups.serialised(keys)
-    unique = iter(dict.fromkeys(order))
-    chunks = list(iter(lambda: list(itertools.islice(unique, MAX_KEYS)), []))
-    # A thread for a single look-up would only cost time.
-    window = Window[dict[bytes, Exception]](
-        concurrency if len(chunks) != 1 else min(concurrency, 1)
-    )
-    # One dict for all look-ups: joining their results would take longer.
-    entities: dict[bytes, Entity | None] = {}
-    errors: dict[bytes, Exception] = {}
-    try:
-        window.submit(*(functools.partial(lookups.answer, chunk, entities) for chunk in chunks))
-        while window:
-            errors.update(window.take())
-    except BaseException:
-        window.cancel_surely()
-        raise
-    if errors:
+    def all(self) -> list[Entity | None]:
+        """Return the entities of all keys; each key is looked up once."""
+        keys = list(self._keys)
+        order = list(map(self._requests.key_bytes, keys))
         asked = dict(zip(order, keys, strict=True))
-        # Look-ups are answered in any order.
-        done = {serialised: entities[serialised] for serialised in asked if serialised in entities}
-        raise bulk_error(asked, Answer(done, errors), len(done)) from next(iter(errors.values()))
-    return [entities[serialised] for serialised in order]
+        self._unique = iter(asked.items())
+        entities: _Entities = {}
+        errors: _Errors = {}
+        try:
+            while self._fill():
+                _, found, failed = self._received()
+                entities.update(found)
+                errors.update(failed)
+                del self._sent[0]
+        except BaseException:
+            self._requests.stop()
+            raise
+        if errors:
+            raise _bulk_error(asked, entities, errors, len(entities))
+        return [entities[serialised] for serialised in order]
+
+    def __next__(self) -> Entity | None:
+        while not self._ready:
+            if not self._fill():
+                raise StopIteration
+            (order, asked), entities, errors = self._received()
+            ready = deque([] if errors else [entities[serialised] for serialised in order])
+            count = self._count + len(entities)
+            # Without a call in between: a signal handler runs before these steps or after them.
+            self._count = count
+            self._ready = ready
+            del self._sent[0]
+            if errors:
+                raise _bulk_error(asked, entities, errors, count)
+        entity = self._ready[0]
+        # Not popleft(): a signal handler that runs when it returns would lose the entity.
+        del self._ready[0]
+        return entity
+
+    def __del__(self) -> None:
+        self._requests.stop()
+
+    def _take(self) -> _Chunk:
+        if self._unique is not None:
+            return [], dict(itertools.islice(self._unique, MAX_KEYS))
+        if not self._has_ended:
+            # In one call: a signal handler between two would lose a key.
+            self._taken.extend(itertools.islice(self._keys, MAX_KEYS - len(self._taken)))
+            self._has_ended = len(self._taken) < MAX_KEYS
+        order = list(map(self._requests.key_bytes, self._taken))
+        return order, dict(zip(order, self._taken, strict=True))
+
+    def _fill(self) -> bool:
+        """Send as many look-ups as may run at a time; say whether there is any."""
+        while len(self._sent) < self._requests.concurrency:
+            chunk = self._take()
+            if not chunk[1]:
+                break
+            # The iterator may have begun a transaction around the keys.
+            self._requests.refuse_in_transaction()
+            send = functools.partial(self._requests.look_up, chunk[1], eventual=self._eventual)
+            sent = chunk, Call(send)
+            # Without a call in between, as above.
+            self._taken = []
+            self._sent += (sent,)
+        return bool(self._sent)
+
+    def _received(self) -> tuple[_Chunk, _Entities, _Errors]:
+        """Wait for the first look-up, and convert its responses."""
+        chunk, call = self._sent[0]
+        responses, error = call.result()
+        entities: _Entities = {}
+        errors: _Errors = {}
+        pending = dict.fromkeys(chunk[1])
+        for response in responses:
+            found = response.found
+            if self._reader is not None and type(response) is LookupResponse:
+                found = convert_found(self._reader, entities, found, pending)
+            for result in found:
+                serialised = _key_of(result.entity, pending)
+                try:
+                    entities[serialised] = self._convert(result.entity._pb)
+                except _CONVERSION_ERRORS as failure:
+                    errors[serialised] = failure
+            for result in response.missing:
+                entities[_key_of(result.entity, pending)] = None
+        # The error is of the keys that no response answers.
+        errors.update(dict.fromkeys(pending, error))
+        return chunk, entities, errors
+
+
+def _key_of(entity: Any, pending: dict[bytes, None]) -> bytes:
+    """Return the serialised key of an answer, and take it out of the keys that are pending."""
+    serialised: bytes = entity.key._pb.SerializeToString()
+    if serialised not in pending:
+        # A server may encode keys in another way than the request has them.
+        serialised = serialised_key(helpers.key_from_protobuf(entity.key._pb))
+    pending.pop(serialised, None)
+    return serialised
+
+
+def _bulk_error(
+    asked: dict[bytes, Key], entities: _Entities, errors: _Errors, count: int
+) -> BulkError:
+    failed = {key: errors[serialised] for serialised, key in asked.items() if serialised in errors}
+    done = {
+        key: entities[serialised] for serialised, key in asked.items() if serialised in entities
+    }
+    error = BulkError(failed, done, count)
+    error.__cause__ = next(iter(failed.values()))
+    return error

@@ -2,37 +2,39 @@
 
 from __future__ import annotations
 
+import copy
+import functools
+from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator
+from typing import Any, Final, NamedTuple
 
 from google.api_core.retry import Retry
 from google.cloud import datastore
 from google.cloud.datastore import helpers
 from google.cloud.datastore.entity import Entity
 from google.cloud.datastore.key import Key
+from google.protobuf.message import DecodeError
 
 from lazyentity._types import describe_type, require_entity, require_several
+from lazyentity.bulk.calls import CONCURRENCY, Call
 from lazyentity.bulk.errors import BulkError
-from lazyentity.bulk.limits import (
-    CONCURRENCY,
-    MAX_ENTITY_BYTES,
-    MAX_MUTATIONS,
-    MAX_REQUEST_BYTES,
-)
-from lazyentity.bulk.rpcs import complete_key_encoder, is_partial, require_own, serialised_key
-from lazyentity.bulk.sending import Chunk, Sending, Write, by_key
-from lazyentity.bulk.transactions import refuse_in_batch
+from lazyentity.bulk.requests import REQUEST_ERRORS, Requests
+from lazyentity.codec import messages
 from lazyentity.codec.describing import safe_repr
-from lazyentity.codec.interruptions import raise_if_of_handler
 from lazyentity.encoding import entity_bytes, knows_own_classes
 from lazyentity.patches.datastore.seams import ENCODING
 
-# The tags and lengths around an entity in a mutation in a request, and the id of a partial key.
+# In one commit.
+MAX_MUTATIONS: Final = 500
+MAX_REQUEST_BYTES: Final = 10 * 1024 * 1024
+# Of a serialised entity.
+MAX_ENTITY_BYTES: Final = 1024 * 1024 - 4
+# The tags and lengths around an entity in a mutation in a request.
 _BYTES_AROUND = 32
-# An id in a key takes up to 10 bytes, with its tag, and the lengths of the key and of its path
-# element may take one byte more each. The id of an entity is not known before something is sent.
-_MAX_ID_BYTES = 12
 # The other fields of a request.
 _BYTES_BESIDE = 4 * 1024
+_ENCODING_ERRORS: Final = (ArithmeticError, RuntimeError, TypeError, ValueError, DecodeError)
+"""The errors of an entity that cannot be encoded."""
 
 
 def put_many(
@@ -47,68 +49,34 @@ def put_many(
 
     The call is not atomic: if it raises, some entities are written and others are not.
 
-    Each entity is encoded once. Entities with the same key are written in their order. Partial keys
-    are completed by ``AllocateIds`` before the commit, so that a commit can be retried without
-    storing an entity twice. The key of such an entity is complete once its commit was sent, even if
-    the commit fails.
+    Entities with the same key are written in their order. Partial keys are completed by
+    ``AllocateIds`` before the commit, so that a commit can be retried without storing an entity
+    twice. The key of such an entity is complete once its commit was sent, even if that failed.
 
     Args:
         client: patched, wrapped or stock; its own connection is used.
         entities: lazy or stock entities of the client's project and database. A collection is
-            taken as it is when the call begins, and encoded as a whole before anything is sent. An
-            iterator is read as the commits are sent, and no more than ``concurrency`` + 1 commits
-            are held.
+            encoded as a whole before anything is sent. An iterator is read as the commits are sent,
+            and no more than ``concurrency`` + 1 commits are held.
         concurrency: how many commits run at a time.
         retry: the policy of each request. By default, contention and unavailability are retried
             with the times by which the client retries look-ups, up to 60 seconds.
         timeout: of an attempt, in seconds; the client's own by default.
 
     Raises:
-        BulkError: some entities could not be written. If entities of a collection are larger than
-            1,048,572 bytes, of which one without an id needs 12 for it, or cannot be encoded,
-            nothing was sent, and ``failed`` names all of them. In an iterator such entities are
-            left out and the others are written.
+        BulkError: some entities could not be written. If entities of a collection are too large or
+            cannot be encoded, nothing was sent, and ``failed`` names all of them. In an iterator
+            such entities are left out and the others are written.
         RuntimeError: inside a transaction or a batch, also one that an iterator begins.
         TypeError: ``entities`` has something that is not an entity, or is an entity itself or text.
         ValueError: an entity has no key, or one of another project or database; or ``concurrency``
             is less than 1. Nothing of a collection was sent.
+        Exception: the iterator raised it. The call ends at once; commits that were sent may still
+            be applied.
     """
-    refuse_in_batch(client, "put_many")
+    writing = _Writing(Requests(client, "put_many", concurrency, retry, timeout))
     require_several("put_many", entities)
-    encode, complete_key_bytes = _encoder(), complete_key_encoder()
-    project, database = client.project, client.database or ""
-
-    def write(entity: Entity) -> Write:
-        require_entity("put_many", entity)
-        if entity.key is None:
-            raise ValueError("an entity to be written must have a key")
-        key_is_partial = False
-        identity: bytes | int | None = complete_key_bytes(entity.key, project, database)
-        if identity is None:
-            require_own(client, entity.key, is_complete=False)
-            # An entity without an id is written once, however often the caller passes it.
-            key_is_partial = is_partial(entity.key)
-            identity = id(entity) if key_is_partial else serialised_key(entity.key)
-        try:
-            payload, is_known = encode(entity)
-        except Exception as error:  # noqa: BLE001  # reported with the entity that it concerns
-            raise_if_of_handler(error)
-            return Write(entity.key, identity, entity, b"", False, error)
-        size = len(payload) + (_MAX_ID_BYTES if key_is_partial else 0)
-        refusal = _too_large(entity.key, size)
-        return Write(entity.key, identity, entity, payload, is_known, refusal)
-
-    sending = Sending(client, "put_many", retry, timeout, concurrency)
-    if isinstance(entities, Collection):
-        # Copied: encoding can run code that changes it, and an entity would be left out.
-        writes = [write(entity) for entity in list(entities)]
-        # Each entity once, however often it is among them.
-        unsendable = {one.identity: (one.key, one.error) for one in writes if one.error is not None}
-        if unsendable:
-            raise BulkError(by_key(unsendable.values()), {}, 0)
-        sending.send(writes, _put_chunks, keep_done=True)
-    else:
-        sending.send(map(write, entities), _put_chunks, keep_done=False)
+    writing.write(entities, writing.upsert)
 
 
 def delete_many(
@@ -121,91 +89,200 @@ def delete_many(
 ) -> None:
     """Delete any number of entities, in commits of at most 500 keys.
 
-    The call is not atomic: if it raises, some entities are deleted and others are not.
+    As :func:`put_many` in all but these:
 
     Args:
-        client: patched, wrapped or stock; its own connection is used.
-        keys: complete keys, or entities with such keys, of the client's project and database. An
-            iterator is read as the commits are sent.
-        concurrency: how many commits run at a time.
-        retry: as for :func:`put_many`.
-        timeout: as for :func:`put_many`.
+        client: as of :func:`put_many`.
+        keys: complete keys, or entities with such keys, of the client's project and database.
+        concurrency: as of :func:`put_many`.
+        retry: as of :func:`put_many`.
+        timeout: as of :func:`put_many`.
 
     Raises:
         BulkError: some entities could not be deleted.
-        RuntimeError: inside a transaction or a batch, also one that an iterator begins.
-        TypeError: ``keys`` has something that is neither a key nor an entity, or is an entity
-            itself or text.
-        ValueError: a key is partial, or of another project or database; an entity has no key; or
-            ``concurrency`` is less than 1. Nothing of a collection was sent.
     """
-    refuse_in_batch(client, "delete_many")
+    writing = _Writing(Requests(client, "delete_many", concurrency, retry, timeout))
     require_several("delete_many", keys, "keys and entities")
+    writing.write(keys, writing.deletion)
 
-    def delete(given: Key | Entity) -> Write:
+
+class _Write(NamedTuple):
+    """One mutation: an upsert if there is an entity, else a deletion."""
+
+    # The serialised key; the id() of the entity if its key is partial.
+    identity: bytes | int
+    key: Key
+    entity: Entity | None
+    # The serialised entity, or the serialised key to delete.
+    payload: bytes
+
+    def key_now(self) -> Key:
+        """Return the key of the entity, which was completed if it was partial."""
+        return self.key if self.entity is None else self.entity.key
+
+    def fields(self) -> dict[str, bytes]:
+        """Return the message of the mutation, by the name of its operation."""
+        if self.entity is None:
+            return {"delete": self.payload}
+        if isinstance(self.identity, bytes):
+            return {"upsert": self.payload}
+        message = messages.Entity.FromString(self.payload)
+        message.key.CopyFrom(self.entity.key.to_protobuf()._pb)
+        return {"upsert": message.SerializeToString()}
+
+
+_Commit = list[_Write]
+
+
+def _commits(writes: Iterable[_Write]) -> Iterator[_Commit]:
+    """Group writes into commits, each with one write of a key at most."""
+    commit: _Commit = []
+    size = _BYTES_BESIDE
+    seen: set[bytes | int] = set()
+    for write in writes:
+        cost = len(write.payload) + _BYTES_AROUND
+        is_full = len(commit) == MAX_MUTATIONS or size + cost > MAX_REQUEST_BYTES
+        if commit and (is_full or write.identity in seen):
+            yield commit
+            commit, size, seen = [], _BYTES_BESIDE, set()
+        commit.append(write)
+        size += cost
+        seen.add(write.identity)
+    if commit:
+        yield commit
+
+
+class _Writing:
+    """Sends the commits of a call, and gathers how that went."""
+
+    def __init__(self, requests: Requests) -> None:
+        self._requests = requests
+        self._refuse_in_batch()
+        # Replaced by somebody else, the client's function is used as the client uses it.
+        self._encode: Callable[[Entity], bytes] = (
+            (lambda entity: entity_bytes(entity)[0])
+            if ENCODING.is_upstream() and knows_own_classes()
+            else (lambda entity: helpers.entity_to_protobuf(entity)._pb.SerializeToString())
+        )
+        # With the identities of its writes and of their entities.
+        self._sent: deque[tuple[_Commit, set[bytes | int], Call[Exception | None]]] = deque()
+        self._failed: dict[bytes | int, tuple[_Write, Exception]] = {}
+        self._done: list[_Write] = []
+        self._count = 0
+
+    def upsert(self, entity: Entity) -> _Write | None:
+        """Return the mutation that writes an entity; None, and it has failed, if there is none."""
+        require_entity(self._requests.function, entity)
+        if entity.key is None:
+            raise ValueError("an entity to be written must have a key")
+        # An entity without an id is written once, however often the caller passes it.
+        identity = self._requests.key_bytes(entity.key, is_complete=False) or id(entity)
+        try:
+            write = _Write(identity, entity.key, entity, self._encode(entity))
+            if len(write.payload) > MAX_ENTITY_BYTES:
+                raise ValueError(
+                    f"the entity {safe_repr(entity.key)} has {len(write.payload)} bytes, more than "
+                    f"the {MAX_ENTITY_BYTES} that Datastore stores; split it, or store the largest "
+                    "properties elsewhere"
+                )
+        except _ENCODING_ERRORS as error:
+            self._fail(_Write(identity, entity.key, entity, b""), error)
+            return None
+        return write
+
+    def deletion(self, given: Key | Entity) -> _Write:
+        """Return the mutation that deletes an entity."""
         key = given.key if isinstance(given, Entity) else given
         if key is None and isinstance(given, Entity):
             raise ValueError("an entity to be deleted must have a key")
         if not isinstance(key, Key):
             raise TypeError(f"delete_many() takes keys and entities, not {describe_type(given)}")
-        require_own(client, key, is_complete=True)
-        serialised = serialised_key(key)
-        return Write(key, serialised, None, serialised, True, None)
+        serialised = self._requests.key_bytes(key)
+        return _Write(serialised, key, None, serialised)
 
-    sending = Sending(client, "delete_many", retry, timeout, concurrency)
-    if isinstance(keys, Collection):
-        unique = {one.identity: one for one in map(delete, list(keys))}
-        sending.send(unique.values(), _delete_chunks, keep_done=True)
-    else:
-        sending.send(map(delete, keys), _delete_chunks, keep_done=False)
+    def write(self, given: Iterable[Any], make: Callable[[Any], _Write | None]) -> None:
+        """Send the writes that a function makes of entities or keys, whatever becomes of some.
 
+        Raises:
+            BulkError: some writes failed.
+        """
+        is_collection = isinstance(given, Collection)
+        writes: Iterable[_Write | None] = map(make, given)
+        if is_collection:
+            # Copied: encoding can run code that changes it, and an entity would be left out.
+            writes = list(map(make, list(given)))
+            if self._failed:
+                raise self._error(is_collection)
+        try:
+            for commit in _commits(self._sendable(writes)):
+                self._send(commit)
+                if is_collection:
+                    self._done += commit
+            while self._sent:
+                self._receive()
+        except BaseException:
+            self._requests.stop()
+            raise
+        if self._failed:
+            raise self._error(is_collection) from next(iter(self._failed.values()))[1]
 
-def _encoder() -> Callable[[Entity], tuple[bytes, bool]]:
-    """Return the function that serialises an entity as the client would send it.
+    def _sendable(self, writes: Iterable[_Write | None]) -> Iterator[_Write]:
+        for write in writes:
+            # An iterator may begin a transaction around the entities that it gives.
+            self._refuse_in_batch()
+            if write is not None:
+                yield write
 
-    It also says whether protobuf is known to take the bytes.
-    """
-    if ENCODING.is_upstream() and knows_own_classes():
-        return entity_bytes
-    # Somebody else replaced the client's function, or a class: it is used as the client does.
-    return lambda entity: (helpers.entity_to_protobuf(entity)._pb.SerializeToString(), False)
+    def _refuse_in_batch(self) -> None:
+        self._requests.refuse_in_transaction()
+        if self._requests.client.current_batch is not None:
+            raise RuntimeError(
+                f"{self._requests.function}() commits by itself and would not wait for the batch; "
+                "call it outside of the batch, or use the methods of the client"
+            )
 
+    def _send(self, commit: _Commit) -> None:
+        identities = {write.identity for write in commit}
+        # An entity of an iterator can come again with the key that an earlier commit gave it.
+        identities.update(id(write.entity) for write in commit if write.entity is not None)
+        while len(self._sent) >= self._requests.concurrency or not all(
+            identities.isdisjoint(others) for _, others, _ in self._sent
+        ):
+            self._receive()
+        call = Call(functools.partial(self._commit, commit))
+        self._sent.append((commit, identities, call))
 
-def _too_large(key: Key, size: int) -> ValueError | None:
-    if size <= MAX_ENTITY_BYTES:
+    def _receive(self) -> None:
+        commit, _, call = self._sent.popleft()
+        error = call.result()
+        if error is None:
+            self._count += len(commit)
+            return
+        for write in commit:
+            self._fail(write, error)
+
+    def _fail(self, write: _Write, error: Exception) -> None:
+        # The entity is held with it: its id() is not that of a later one.
+        self._failed[write.identity] = write._replace(payload=b""), error
+
+    def _error(self, is_collection: bool) -> BulkError:
+        failed: dict[Key, Exception] = {}
+        for write, error in self._failed.values():
+            # A later write of the entity may have completed its key. Partial keys are never equal,
+            # but a dict takes an object for itself: entities can share one.
+            key = write.key_now()
+            failed[copy.copy(key) if key.is_partial and key in failed else key] = error
+        # A key can be in several commits. It failed if one of these did.
+        done = {write.key_now(): write.entity for write in self._done}
+        done = {key: entity for key, entity in done.items() if key not in failed}
+        return BulkError(failed, done, len(done) if is_collection else self._count)
+
+    def _commit(self, commit: _Commit) -> Exception | None:
+        """Send a commit, in any thread; return its error."""
+        try:
+            entities = [one.entity for one in commit if isinstance(one.identity, int)]
+            self._requests.complete(entity for entity in entities if entity is not None)
+            self._requests.commit([write.fields() for write in commit])
+        except REQUEST_ERRORS as error:
+            return error
         return None
-    with_id = ", with its id," if is_partial(key) else ""
-    return ValueError(
-        f"the entity {safe_repr(key)} has{with_id} {size} bytes, more than the {MAX_ENTITY_BYTES} "
-        "that Datastore stores; split it, or store the largest properties elsewhere"
-    )
-
-
-def _put_chunks(writes: Iterable[Write]) -> Iterator[Chunk]:
-    """Group writes into commits, each with one entity of a key at most."""
-    chunk: Chunk = []
-    size = _BYTES_BESIDE
-    seen: set[bytes | int] = set()
-    for write in writes:
-        cost = len(write.payload) + _BYTES_AROUND
-        is_full = len(chunk) == MAX_MUTATIONS or size + cost > MAX_REQUEST_BYTES
-        if chunk and (is_full or write.identity in seen):
-            yield chunk
-            chunk, size, seen = [], _BYTES_BESIDE, set()
-        chunk.append(write)
-        size += cost
-        seen.add(write.identity)
-    if chunk:
-        yield chunk
-
-
-def _delete_chunks(deletes: Iterable[Write]) -> Iterator[Chunk]:
-    """Group deletions into commits, each with a key once. A key has at most a few kilobytes."""
-    chunk: dict[bytes | int, Write] = {}
-    for delete in deletes:
-        chunk[delete.identity] = delete
-        if len(chunk) == MAX_MUTATIONS:
-            yield list(chunk.values())
-            chunk = {}
-    if chunk:
-        yield list(chunk.values())

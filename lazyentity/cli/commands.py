@@ -25,7 +25,6 @@ COMMANDS: Final = {
     "bench": Command("lazyentity.bench.cli", "measure it, on your own entities too", "bench"),
     "demo": Command("lazyentity.bench.demo", "show the effect on three lines of code", "bench"),
     "doctor": Command("lazyentity.cli.doctor.command", "say what works here, and what does not"),
-    "pack": Command("lazyentity.packed.command", "pack a property of a kind", "packed"),
     "run": Command("lazyentity.cli.run", "run a program that is patched before it starts"),
     "server": Command("lazyentity.bench.server.command", "run a Datastore server here", "bench"),
     "snapshot": Command("lazyentity.snapshot.command", "keep a kind in a file", "snapshot"),

@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
+import json
+import zlib
 from typing import Any
 
-from lazyentity.packed.format import COMPRESS_FROM, MAX_SIZE, is_packed, pack, unpack
-from lazyentity.packed.jsonbytes import COMPRESSED_NULL, NULL, document_of_json
+from lazyentity.codec.describing import safe_repr
+from lazyentity.packed.format import (
+    COMPRESS_FROM,
+    MAGIC,
+    MAX_SIZE,
+    UnpackError,
+    is_packed,
+    pack,
+    unpack,
+)
 
-# In each version of the format, and as JSON.
-_NULLS = frozenset((pack(None), b"\xf5L\x01\x00\x04\x00\x00\x00null", NULL, COMPRESSED_NULL))
+# In each version of the format, and as a JsonProperty stores it, compressed or not.
+_NULLS = frozenset(
+    (pack(None), b"\xf5L\x01\x00\x04\x00\x00\x00null", b"null", zlib.compress(b"null"))
+)
 
 
 class PackedValues:
@@ -72,3 +84,47 @@ class PackedValues:
     def _get_user_value(self, entity: Any) -> Any:
         value = super()._get_user_value(entity)  # type: ignore[misc]  # as above
         return None if isinstance(value, self._base_value) else value
+
+
+def document_of_json(stored: bytes, *, max_size: int = MAX_SIZE) -> Any:
+    """Return the document in bytes that a ``JsonProperty`` stored, as that property reads it.
+
+    Args:
+        stored: JSON, or a zlib stream of JSON.
+        max_size: bytes of JSON to accept.
+
+    Raises:
+        UnpackError: the bytes are neither, or more than ``max_size``.
+    """
+    try:
+        return json.loads(_bounded(stored, max_size))
+    except UnpackError:
+        raise
+    except ValueError as error:
+        # Some JSON, as 80, begins as zlib streams do.
+        refusal = error
+    try:
+        stream = zlib.decompressobj()
+        # One byte more, by which it is noticed that there are too many.
+        text = _bounded(stream.decompress(stored, max_size + 1), max_size)
+        if not stream.eof:
+            raise zlib.error("the stream is truncated")
+        # Not orjson: it refuses numbers that ndb stores.
+        return json.loads(text)
+    except UnpackError:
+        raise
+    except (zlib.error, ValueError) as error:
+        raise UnpackError(
+            f"these bytes begin with {safe_repr(stored[:4])}, and packed documents with {MAGIC!r}; "
+            f"they are no JSON either, compressed or not ({refusal}); check that pack() or a "
+            "JsonProperty made the value of this property"
+        ) from error
+
+
+def _bounded(text: bytes, max_size: int) -> bytes:
+    if len(text) > max_size:
+        raise UnpackError(
+            f"the JSON has more than {max_size:,} bytes; pass a larger max_size if its source is "
+            "trusted"
+        )
+    return text

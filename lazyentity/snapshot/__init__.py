@@ -7,8 +7,7 @@ except ImportError as _error:
         f"lazyentity.snapshot needs {_error.name}; install lazyentity[snapshot]", name=_error.name
     ) from _error
 
-from lazyentity.snapshot.errors import CorruptEntity, SnapshotError
-from lazyentity.snapshot.files import Refreshed
+from lazyentity.snapshot.format import CorruptEntity, SnapshotError
 from lazyentity.snapshot.snapshots import Snapshot
 
-__all__ = ["CorruptEntity", "Refreshed", "Snapshot", "SnapshotError"]
+__all__ = ["CorruptEntity", "Snapshot", "SnapshotError"]

@@ -2,55 +2,51 @@
 
 from __future__ import annotations
 
-import contextlib
+import contextvars
 import datetime
 import itertools
+import json
 import os
+import sqlite3
+import threading
+import weakref
 from collections.abc import Callable, Collection, Iterable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
+import zstandard
 from google.cloud.datastore.entity import Entity
 from google.cloud.datastore.key import Key
 from google.cloud.datastore.query import Query
+from google.protobuf.message import DecodeError
 
+from lazyentity._backend import stock_from_raw
 from lazyentity._dispatch import operations_of
-from lazyentity._mode import EAGER
+from lazyentity._mode import EAGER, gives_stock
 from lazyentity._types import describe_type, require_entity, require_several
 from lazyentity.entity import LazyEntity
 from lazyentity.operations import raw
 from lazyentity.patches.datastore.wrapping import wrap
-from lazyentity.snapshot import rows, schema
-from lazyentity.snapshot.connections import (
+from lazyentity.snapshot.format import (
+    FORMAT,
     MAX_CELL_BYTES,
-    REFUSED,
-    Connection,
-    require_this_process,
+    TABLES,
+    CorruptEntity,
+    SnapshotError,
+    checksum,
+    clear_errors,
+    format_of,
+    stored_key,
 )
-from lazyentity.snapshot.errors import SnapshotError
-from lazyentity.snapshot.files import Refreshed, version_of, writing
-from lazyentity.snapshot.payloads import stored_key
-from lazyentity.snapshot.readers import Reader, Readers
-from lazyentity.snapshot.refreshing import digest, refresh
-from lazyentity.snapshot.replacing import replacing
-from lazyentity.snapshot.verifying import damages
+from lazyentity.snapshot.writing import write
 
-_DATA = schema.bounded("data", MAX_CELL_BYTES)
-
-
-class Source(NamedTuple):
-    """The query whose results a snapshot holds.
-
-    Attributes:
-        project, database, namespace, kind: of the query; None if it has none.
-        is_whole_kind: whether the query has no filter, ancestor or other restriction.
-    """
-
-    project: str
-    database: str | None
-    namespace: str | None
-    kind: str | None
-    is_whole_kind: bool
+_MAX_CONTENT_BYTES: Final = 16 * 1024 * 1024
+"""Bytes that a content may decompress to; an entity of Datastore has 1 MiB at most."""
+_AT_ONCE: Final = 100  # rows that are taken from SQLite together
+_ROWS: Final = (
+    "SELECT entities.key, contents.data, entities.checksum "
+    "FROM entities LEFT JOIN contents ON contents.number = entities.content"
+)
 
 
 class Information(NamedTuple):
@@ -59,72 +55,68 @@ class Information(NamedTuple):
     Attributes:
         entities: the number of entities.
         contents: the number of different contents.
-        content_bytes: of the compressed contents.
-        file_bytes: of the file.
-        schema_version: of the file.
-        refreshed: when the last refresh ended.
-        source: the query of the last refresh; None if it was given entities.
+        file_bytes: the size of the file.
+        refreshed: when the file was written.
+        source: the query in words; None if the snapshot was made of entities.
     """
 
     entities: int
     contents: int
-    content_bytes: int
     file_bytes: int
-    schema_version: int
     refreshed: datetime.datetime
-    source: Source | None
+    source: str | None
 
 
 class Snapshot:
     """The results of a query in one file, read back as lazy entities.
 
-    Any number of processes and threads may read during a refresh: each read sees the state before
-    or after the refresh. A reader of many entities sees one state from beginning to end.
+    The first read opens the file. From then on all reads see its state, from any thread, whoever
+    replaces the file meanwhile. After :meth:`close` or :meth:`refresh`, the next read opens the
+    file anew.
 
     Nothing in the file is executed. Its bytes are decoded like a server's response.
 
     Args:
-        path: of the file. The first :meth:`refresh` makes it; ``-wal`` and ``-shm`` files are
-            beside it while it is in use.
+        path: of the file.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
-        self._readers = Readers(self.path)
+        self._file: _File | None = None
 
     def __repr__(self) -> str:
         return f"Snapshot({str(self.path)!r})"
+
+    def __reduce__(self) -> tuple[type[Snapshot], tuple[Path]]:
+        # A copy opens the file by itself.
+        return type(self), (self.path,)
 
     def refresh(
         self,
         query: Query | Iterable[Entity],
         *,
-        replace: bool = False,
         allow_empty: bool = False,
         progress: Callable[[int], None] | None = None,
-    ) -> Refreshed:
-        """Make the snapshot hold the results of a query, all at once when they are complete.
+    ) -> int:
+        """Write the results of a query to a new file, which then takes the place of the old one.
 
-        Readers see the old state until then. An error, or the end of the process at any moment,
-        leaves the old state. Nothing is written for entities that did not change.
+        An error, or the end of the process at any moment, leaves the old file. Snapshots that have
+        it open go on reading it.
 
         Args:
             query: a query, neither keys-only nor with a projection, whose results are read lazily,
                 patched or not. Or an iterable of entities of any origin, which are stored with
                 their changes.
-            replace: write everything anew, in a new file that takes the place of the old one: after
-                damage, or to train the compression again. All entities count as added then, and
-                those that the old file says it had as removed. A file of an earlier version is
-                always written anew.
             allow_empty: whether there may be no entity at all.
             progress: called now and then with the number of entities so far.
 
         Returns:
-            How many entities were added, changed, unchanged and removed.
+            The number of entities.
 
         Raises:
-            SnapshotError: the file is foreign, newer or damaged, or cannot be written; or ``query``
+            SnapshotError: the path has a file that is no snapshot, or a newer one; or ``query``
                 gives nothing.
+            OSError: the file cannot be written.
             TypeError: ``query`` gives something that is not an entity.
             ValueError: the query is keys-only or has a projection, or an entity has no complete
                 key.
@@ -137,63 +129,30 @@ class Snapshot:
             require_several("refresh", query)
             # Copied: encoding can run code that changes it, and an entity would be left out.
             entities = list(query) if isinstance(query, Collection) else query
-        # A query is read lazily inside eager(), too: stock entities would have to be encoded again.
-        context = contextlib.nullcontext() if source is None else _lazily()
-        is_anew = replace or version_of(self.path) == 1
-        opened = replacing if is_anew else writing
-        before = self._entities_before() if is_anew else 0
-        try:
-            with opened(self.path) as connection, context:
-                refreshed = refresh(
-                    connection,
-                    map(_serialised, self._of_caller(connection, entities)),
-                    progress=progress or (lambda number: None),
-                )
-                count = sum(refreshed[:3])
-                if not count and not allow_empty:
-                    raise SnapshotError(
-                        f"the query gave no entity, and {self.path} stays as it is; if that is "
-                        "right, pass allow_empty=True or --allow-empty"
-                    )
-                now = datetime.datetime.now(datetime.timezone.utc)
-                schema.set_setting(connection, "refreshed", now.isoformat())
-                schema.set_setting(connection, "source", source)
-                schema.set_setting(connection, "entities", count)
-                schema.set_setting(connection, "digest", digest(connection))
-        except _CallersError as error:
-            raise error.error from error.error.__cause__
-        return refreshed._replace(removed=before) if is_anew else refreshed
-
-    def _entities_before(self) -> int:
-        """Return how many entities there are; 0 if nothing says it."""
-        try:
-            return len(self)
-        except SnapshotError:
-            return 0
-
-    def _of_caller(self, connection: Connection, entities: Iterable[Entity]) -> Iterator[Entity]:
-        given = iter(entities)
-        while True:
-            try:
-                entity = next(given)
-            except StopIteration:
-                return
-            except REFUSED as error:
-                raise _CallersError(error) from error
-            finally:
-                # The caller's iterator can fork, and go on in both processes.
-                require_this_process(connection, self.path)
-            yield entity
+        now = datetime.datetime.now(datetime.timezone.utc)
+        context = contextvars.copy_context()
+        if source is not None:
+            # Lazily inside eager(), too: stock entities would have to be encoded again.
+            context.run(EAGER.set, False)
+        count = context.run(
+            write,
+            self.path,
+            map(_serialised, entities),
+            {"refreshed": now.isoformat(), "source": source},
+            allow_empty=allow_empty,
+            progress=progress or (lambda number: None),
+        )
+        self.close()
+        return count
 
     def __len__(self) -> int:
-        with self._readers.transaction() as reader:
-            return schema.setting(reader.connection, "entities", schema.whole)
+        return self._opened().entities
 
     def __contains__(self, key: object) -> bool:
         if not isinstance(key, Key) or key.is_partial:
             return False
-        with self._readers.transaction() as reader:
-            return rows.is_there(reader, stored_key(key))
+        found = self._opened().rows("SELECT 1 FROM entities WHERE key = ?", stored_key(key))
+        return any(found)
 
     def __getitem__(self, key: Key) -> LazyEntity:
         """Return the entity of a key, a new object each time.
@@ -201,7 +160,6 @@ class Snapshot:
         Raises:
             KeyError: there is none.
             CorruptEntity: its bytes are damaged.
-            SnapshotError: damage hides whether there is one.
         """
         (entity,) = self.get_many([key])
         if entity is None:
@@ -209,94 +167,79 @@ class Snapshot:
         return entity
 
     def get_many(self, keys: Iterable[Key]) -> list[LazyEntity | None]:
-        """Return the entities of keys in their order, None if missing, all of the same state.
+        """Return the entities of keys in their order, None if missing.
 
         Raises:
             CorruptEntity: the bytes of an entity are damaged.
-            SnapshotError: damage hides whether there is an entity.
             TypeError: ``keys`` has something that is not a key.
         """
-        # First: an error of the caller's iterator is none of the file.
-        wanted = list(keys)
-        with self._readers.transaction() as reader:
-            return [self._get(reader, key) for key in wanted]
-
-    def _get(self, reader: Reader, key: Key) -> LazyEntity | None:
-        if not isinstance(key, Key):
-            raise TypeError(f"a snapshot has entities by key, not by {describe_type(key)}")
-        stored = stored_key(key)
-        row = rows.one(reader, stored)
-        if row is not None:
-            return rows.entity(reader, row)
-        if rows.is_there(reader, stored):
-            raise rows.lost()
-        return None
+        file = self._opened()
+        found = []
+        for key in keys:
+            if not isinstance(key, Key):
+                raise TypeError(f"a snapshot has entities by key, not by {describe_type(key)}")
+            rows = file.rows(f"{_ROWS} WHERE entities.key = ?", stored_key(key))
+            found.append(next(itertools.starmap(file.entity, rows), None))
+        return found
 
     def __iter__(self) -> Iterator[LazyEntity]:
-        """Iterate a consistent state of the entities, in the order of their stored keys.
+        """Iterate the entities, in the order of their stored keys.
 
         A damaged entity raises CorruptEntity in its place; the iterator can be continued. If
-        damage hides that there are others, SnapshotError is raised in the end, or CorruptEntity was
-        before.
+        entities are missing, SnapshotError is raised in the end.
         """
-        return itertools.starmap(rows.entity, self._rows())
-
-    def _rows(self) -> Iterator[tuple[Reader, rows.Row]]:
-        with self._readers.transaction() as reader:
-            yield from rows.every(reader)
+        file = self._opened()
+        # Unlike a generator, it goes on after an error.
+        return itertools.starmap(file.entity, file.every(f"{_ROWS} ORDER BY entities.key"))
 
     def keys(self) -> Iterator[Key]:
-        """Iterate a consistent state of the keys, in the order of the entities.
+        """Iterate the keys, in the order of the entities.
 
         Raises:
             CorruptEntity: the bytes of a key are damaged.
-            SnapshotError: keys are damaged, missing or repeated.
+            SnapshotError: keys are missing.
         """
-        with self._readers.transaction() as reader:
-            yield from rows.keys(reader)
+        for (stored,) in self._opened().every("SELECT key FROM entities ORDER BY key"):
+            key = _key_of(stored)
+            if isinstance(key, bytes):
+                raise CorruptEntity(key, "its key cannot be decoded")
+            yield key
 
-    def verify(self, progress: Callable[[int], None] | None = None) -> list[SnapshotError]:
-        """Read everything and compare it with its hashes.
-
-        Args:
-            progress: called for each entity with the number of entities so far.
+    def verify(self) -> list[SnapshotError]:
+        """Read everything, and compare it with its checksums.
 
         Returns:
-            The damages of the file outside of entities, then a CorruptEntity for each damaged one.
-
-        Raises:
-            SnapshotError: the file is damaged so much that it cannot be opened.
+            The damages of the file, a CorruptEntity for each damaged entity among them.
         """
-        with self._readers.transaction() as reader:
-            return damages(reader, progress or (lambda number: None))
+        file = self._opened()
+        damages: list[SnapshotError] = []
+        try:
+            for (text,) in file.rows("PRAGMA integrity_check"):
+                if text != b"ok":
+                    damages.append(SnapshotError(f"{self.path}: {text.decode(errors='replace')}"))
+            for row in file.every(f"{_ROWS} ORDER BY entities.key"):
+                try:
+                    file.lazy(*row)
+                except CorruptEntity as error:
+                    damages.append(error)
+        except SnapshotError as error:
+            damages.append(error)
+        return damages
 
     def information(self) -> Information:
-        """Describe the file.
-
-        Raises:
-            SnapshotError: the file is missing, foreign, newer or damaged.
-        """
-        with self._readers.transaction() as reader:
-            connection = reader.connection
-            ((contents, content_bytes),) = connection.execute(
-                f"SELECT count(*), total(length({_DATA})) FROM contents"  # noqa: S608  # a constant
-            )
-            ((version,),) = connection.execute("PRAGMA user_version")
-            return Information(
-                entities=schema.setting(connection, "entities", schema.whole),
-                contents=contents,
-                content_bytes=int(content_bytes),
-                file_bytes=self.path.stat().st_size,
-                schema_version=version,
-                refreshed=schema.setting(connection, "refreshed", datetime.datetime.fromisoformat),
-                source=schema.setting(
-                    connection, "source", lambda value: None if value is None else Source(*value)
-                ),
-            )
+        """Describe the file."""
+        file = self._opened()
+        ((contents,),) = file.rows("SELECT count(*) FROM contents")
+        refreshed = datetime.datetime.fromisoformat(file.description["refreshed"])
+        source = file.description["source"]
+        return Information(file.entities, contents, file.bytes, refreshed, source)
 
     def close(self) -> None:
-        """Close the unused connections. The snapshot can still be read afterwards."""
-        self._readers.close()
+        """Leave the file, which iterations that are under way go on reading.
+
+        The next read opens the file that then has the path.
+        """
+        self._file = None
 
     def __enter__(self) -> Snapshot:
         return self
@@ -304,21 +247,111 @@ class Snapshot:
     def __exit__(self, *raised: object) -> None:
         self.close()
 
+    def _opened(self) -> _File:
+        file = self._file
+        if file is not None and file.process != os.getpid():
+            _inherited.append(file)
+            file = None
+        if file is None:
+            file = self._file = _File(self.path)
+        return file
 
-class _CallersError(Exception):
-    """An error that the caller's iterator raised, as a damaged file could: it is none of it."""
 
-    def __init__(self, error: Exception) -> None:
-        self.error = error
+_inherited: list[_File] = []
+"""Files of a parent process. Closing them could wait for a lock that a thread of the parent had."""
 
 
-@contextlib.contextmanager
-def _lazily() -> Iterator[None]:
-    token = EAGER.set(False)
+class _File:
+    """An open file, read by any thread. It is never changed, so that SQLite needs no locks."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.process = os.getpid()
+        found = format_of(path)
+        if found < FORMAT:
+            raise SnapshotError(
+                f"{path} has format {found}, which this lazyentity does not read; make it anew by "
+                "Snapshot(path).refresh(query), or by `python -m lazyentity snapshot save`"
+            )
+        self._of_thread = threading.local()
+        with clear_errors(path):
+            uri = f"{Path(os.path.realpath(path)).as_uri()}?mode=ro&immutable=1"
+            self._connection = sqlite3.connect(uri, uri=True, check_same_thread=False)
+            self._finalizer = weakref.finalize(self, self._connection.close)
+            # Damaged columns of text can hold anything.
+            self._connection.text_factory = bytes
+            self._connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MAX_CELL_BYTES)
+        # Views and triggers of a file from elsewhere would run.
+        tables = {sql for (sql,) in self.rows("SELECT sql FROM sqlite_master WHERE sql NOT NULL")}
+        try:
+            if tables != set(map(str.encode, TABLES)):
+                raise ValueError("its tables are others")
+            ((text, self._dictionary, written),) = self.rows("SELECT * FROM information")
+            if checksum(text, self._dictionary) != written:
+                raise ValueError("its description has another checksum")
+            self.description: dict[str, Any] = json.loads(text)
+            self.entities: int = self.description["entities"]
+        except (LookupError, TypeError, ValueError) as error:
+            raise SnapshotError(
+                f"{path} is damaged: {error}; write it anew by refresh(query)"
+            ) from error
+        self.bytes = path.stat().st_size
+
+    def rows(self, statement: str, *values: Any) -> Iterator[Any]:
+        """Iterate the rows of a query; raise SnapshotError if the file is damaged."""
+        with clear_errors(self.path):
+            cursor = self._connection.execute(statement, values)
+            while rows := cursor.fetchmany(_AT_ONCE):
+                yield from rows
+
+    def every(self, statement: str) -> Iterator[Any]:
+        """As :meth:`rows`, of a query with one row for each entity; none may be missing."""
+        count = 0
+        for row in self.rows(statement):
+            count += 1
+            yield row
+        if count != self.entities:
+            raise SnapshotError(
+                f"{self.path} is damaged: {count} of its {self.entities} entities are there; write "
+                "it anew by refresh(query)"
+            )
+
+    def lazy(self, key: Any, data: Any, written: Any) -> LazyEntity:
+        """Return the entity of a row, lazy in any mode; raise CorruptEntity if it is damaged."""
+        try:
+            if checksum(key, data) != written:
+                raise ValueError("its key and its content are not those that were written together")
+            size = zstandard.frame_content_size(data)
+            if not 0 <= size <= _MAX_CONTENT_BYTES:
+                raise ValueError(f"it claims to have {size} bytes")
+            return LazyEntity._from_raw(key + self._decompressor().decompress(data))
+        except (TypeError, ValueError, DecodeError, zstandard.ZstdError) as error:
+            # A damaged cell can have another type, which raises the first.
+            raise CorruptEntity(_key_of(key), str(error)) from error
+
+    def entity(self, key: Any, data: Any, written: Any) -> LazyEntity:
+        """As :meth:`lazy`, but a stock entity where ``LazyEntity.from_bytes()`` makes one."""
+        made = self.lazy(key, data, written)
+        return stock_from_raw(made._raw) if gives_stock() else made  # type: ignore[return-value]  # as eager reads
+
+    def _decompressor(self) -> zstandard.ZstdDecompressor:
+        # No two threads may use one.
+        made: zstandard.ZstdDecompressor | None = getattr(self._of_thread, "decompressor", None)
+        if made is None:
+            known = zstandard.ZstdCompressionDict(self._dictionary) if self._dictionary else None
+            made = self._of_thread.decompressor = zstandard.ZstdDecompressor(dict_data=known)
+        return made
+
+
+def _key_of(stored: Any) -> Key | bytes:
+    """Return a stored key; the bytes themselves, or the text of their cell, if it is damaged."""
+    if not isinstance(stored, bytes):
+        return repr(stored).encode()
     try:
-        yield
-    finally:
-        EAGER.reset(token)
+        key = LazyEntity._from_raw(stored).key
+    except (TypeError, ValueError, DecodeError):
+        return stored
+    return stored if key is None else key
 
 
 def _serialised(entity: Any) -> bytes:
@@ -327,31 +360,17 @@ def _serialised(entity: Any) -> bytes:
     return raw(entity)
 
 
-def _results(query: Query) -> tuple[Source, Iterable[Entity]]:
-    """Return a description of a query, and its results.
-
-    Raises:
-        ValueError: the query is keys-only or has a projection.
-    """
-    # As Query.keys_only() sets it.
-    if query.projection == ["__key__"]:
-        raise ValueError(
-            "a keys-only query gives no properties, and putting one of its entities back would "
-            "delete them; refresh() takes a query without keys_only()"
-        )
+def _results(query: Query) -> tuple[str, Iterable[Entity]]:
+    """Return a description of a query, and its results."""
     if query.projection:
         raise ValueError(
-            "the results of a projection are incomplete, and putting one back would delete the "
-            "other properties; refresh() takes a query without a projection"
+            "the results of a keys-only query or a projection are incomplete, and putting one back "
+            "would delete the other properties; refresh() takes a query without these"
         )
     # Lazily, as inside eager() too, whatever the mode of the process.
     results = wrap(query, eager=False).fetch()
+    parts = {"project": query.project, "database": results.client.database}
+    parts |= {"namespace": query.namespace, "kind": query.kind}
+    described = ", ".join(f"{name} {value}" for name, value in parts.items() if value)
     is_restricted = query.filters or query.ancestor or query.distinct_on
-    source = Source(
-        query.project,
-        results.client.database,
-        query.namespace,
-        query.kind,
-        is_whole_kind=query.kind is not None and not is_restricted,
-    )
-    return source, results
+    return f"{described}, a part" if is_restricted else described, results

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from google.cloud import datastore
 
 import lazyentity
 from lazyentity.bulk import reading, writing
-from lazyentity.snapshot import Snapshot
-from tests.bulk.gathering import Gathered
-from tests.bulk.refreshing import entities_in
 from tests.bulk.services import RecordingService, Served, connected_to_new_project, served
 
 
@@ -58,17 +54,3 @@ def requests_of_three(monkeypatch: pytest.MonkeyPatch) -> None:
     """Requests of three keys or mutations, for short lists."""
     monkeypatch.setattr(reading, "MAX_KEYS", 3)
     monkeypatch.setattr(writing, "MAX_MUTATIONS", 3)
-
-
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    """A snapshot in the state ``old``."""
-    path = tmp_path / "snapshot"
-    with Snapshot(path) as saved:
-        saved.refresh(entities_in("old"))
-    return path
-
-
-@pytest.fixture
-def gathered(service: RecordingService, monkeypatch: pytest.MonkeyPatch) -> Gathered:
-    return Gathered(service, monkeypatch)

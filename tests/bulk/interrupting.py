@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -26,6 +27,7 @@ class Signalled:
 
     Attributes:
         may_go: set when the requests may be answered.
+        raised_at: the time at which the handler raised, as of ``time.monotonic()``.
     """
 
     def __init__(
@@ -45,6 +47,7 @@ class Signalled:
         self._hangs = hangs
         self._has_raised = threading.Event()
         self.may_go = threading.Event()
+        self.raised_at = 0.0
         self._then = service.before
         service.before = self
 
@@ -67,6 +70,7 @@ class Signalled:
 
     def _raise(self, *_: object) -> None:
         self._has_raised.set()
+        self.raised_at = time.monotonic()
         raise self._error
 
     @contextmanager

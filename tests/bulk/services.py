@@ -17,7 +17,7 @@ from lazyentity.bench.server.grpc_frontend import start_grpc
 from lazyentity.bench.server.http_frontend import start_http
 from lazyentity.bench.server.schema import METHODS
 from lazyentity.bench.server.service import DatastoreService
-from lazyentity.bulk.rpcs import RETRY
+from lazyentity.bulk.requests import RETRY
 from tests.support.clients import close, make_client
 
 FAST = Retry(predicate=RETRY._predicate, initial=0.001, maximum=0.001, deadline=5.0)

@@ -8,22 +8,19 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 from typing import Any
 
 import grpc
 import pytest
 import requests
-from google.api_core.exceptions import BadRequest, Forbidden, RetryError
+from google.api_core.exceptions import BadRequest, RetryError
 from google.cloud import datastore
 from google.cloud.datastore_v1.services.datastore.client import DatastoreClient
 from google.cloud.datastore_v1.services.datastore.transports.grpc import DatastoreGrpcTransport
 
 import lazyentity
 from lazyentity.bulk import BulkError, delete_many, get_many, put_many
-from lazyentity.snapshot import Snapshot
 from tests.bulk.services import FAST, GIVES_UP, Call, RecordingService, Served, connected, stored
-from tests.support import hostile
 from tests.support.changing import acting, meanwhile
 
 Client = datastore.Client
@@ -34,7 +31,7 @@ _KIND = "Item"
 def test_an_error_is_pickled(
     any_client: Client, service: RecordingService, *, is_final: bool
 ) -> None:
-    """With the class and the text of each error, and once for all keys of a request."""
+    """With its text, and once for all keys of a request; that of the service with its class."""
     keys = stored(any_client, _KIND, 3)
     code = grpc.StatusCode.INVALID_ARGUMENT if is_final else grpc.StatusCode.UNAVAILABLE
     service.refuse(code, 10_000, "Lookup")
@@ -43,38 +40,15 @@ def test_an_error_is_pickled(
     error = raised.value
     assert isinstance(error.failed[keys[0]], BadRequest if is_final else RetryError)
     for made in (pickle.loads(pickle.dumps(error)), copy.deepcopy(error)):
-        assert str(made) == str(error)
+        assert str(made).startswith("3 keys failed and 0 succeeded")
         assert (made.done, made.count) == (error.done, error.count)
         assert list(made.failed) == keys
         assert len(set(map(id, made.failed.values()))) == 1
-        for one, original in zip(made.failed.values(), error.failed.values(), strict=True):
+        (one, *_), (original, *_) = made.failed.values(), error.failed.values()
+        assert str(original) in str(one)
+        if is_final:
+            assert isinstance(one, BadRequest)
             assert type(one) is type(original)
-            assert str(one) == str(original)
-            assert getattr(one, "code", None) == getattr(original, "code", None)
-    assert copy.copy(error).failed == error.failed
-
-
-class _Odd(Exception):
-    """An error that cannot be pickled."""
-
-    def __init__(self, lock: Any) -> None:
-        super().__init__("odd")
-        self.lock = lock
-
-
-@pytest.mark.parametrize(
-    "cause", [_Odd(threading.Lock()), Forbidden("no", details=[threading.Lock()])]
-)
-def test_errors_that_cannot_be_pickled(cause: Exception) -> None:
-    """Their class and text are."""
-    key = datastore.Key(_KIND, 1, project="p")
-    text = f"{type(cause).__name__}: {cause}"
-    made = pickle.loads(pickle.dumps(BulkError({key: cause}, {}, 0)))
-    assert repr(made.failed[key]) == repr(RuntimeError(text))
-    retried: Any = RetryError("for long", cause)
-    made = pickle.loads(pickle.dumps(BulkError({key: retried}, {}, 0)))
-    assert type(made.failed[key]) is RetryError
-    assert repr(made.failed[key].cause) == repr(RuntimeError(text))
 
 
 def test_timeouts_are_retried(any_client: Client, service: RecordingService) -> None:
@@ -142,39 +116,6 @@ def test_cut_connections_are_retried(running: Served, client: Client) -> None:
     assert len(cut) == 1
 
 
-class _Key(datastore.Key):
-    """A key without a text."""
-
-    __repr__ = hostile.Unprintable.__repr__
-
-
-@pytest.mark.parametrize("sort", hostile.ERRORS)
-def test_a_key_and_an_error_without_a_text(sort: str) -> None:
-    """They are in the error, and can be pickled with it."""
-    make: Any = _Key
-    key = make("Item", 1, project="p")
-    error = BulkError({key: hostile.ERRORS[sort]()}, {}, 5)
-    assert str(error).startswith("1 keys failed and 5 succeeded; the first to fail was <tests.")
-    assert type(error.failed[key]).__name__ in str(error)
-    made = pickle.loads(pickle.dumps(error))
-    assert (list(made.failed), made.count) == ([key], 5)
-    assert type(made.failed[key]) in (type(error.failed[key]), RuntimeError)
-
-
-def test_refused_keys_without_a_text(any_client: Client) -> None:
-    """The error says what is wrong with the key."""
-    make: Any = _Key
-    for call in (get_many, delete_many):
-        with pytest.raises(ValueError, match="has neither an id nor a name"):
-            call(any_client, [make("Item", project=any_client.project)])
-        with pytest.raises(ValueError, match=r"is (not )?of the "):
-            call(any_client, [make("Item", 1, project="another")])
-    large = datastore.Entity(make("Item", 1, project=any_client.project), ("text",))
-    large["text"] = "x" * 1_100_000
-    with pytest.raises(BulkError, match=r"1048572"):
-        put_many(any_client, [large])
-
-
 def _entities(client: Client, act: Callable[[list[Any]], object]) -> list[datastore.Entity]:
     """Return six entities; encoding the third calls a function with the list of them."""
     entities = [datastore.Entity(client.key(_KIND, number)) for number in range(1, 7)]
@@ -187,79 +128,11 @@ def _entities(client: Client, act: Callable[[list[Any]], object]) -> list[datast
     [lambda entities: entities.pop(0), lambda entities: entities.clear()],
     ids=["the first goes", "all go"],
 )
-def test_encoding_changes_the_list(
-    client: Client, act: Callable[[list[Any]], object], tmp_path: Path
-) -> None:
+def test_encoding_changes_the_list(client: Client, act: Callable[[list[Any]], object]) -> None:
     """All entities that were given are written."""
     ids = list(range(1, 7))
     put_many(client, _entities(client, act))
     assert sorted(one.key.id for one in client.query(kind=_KIND).fetch()) == ids
-    snapshot = Snapshot(tmp_path / "items")
-    snapshot.refresh(_entities(client, act))
-    assert sorted(entity.key.id for entity in snapshot) == ids
-
-
-def test_a_key_changes_the_list(client: Client) -> None:
-    """All keys that were given are looked up, and all are deleted."""
-    keys = stored(client, _KIND, 6)
-
-    class Key(datastore.Key):
-        def to_protobuf(self) -> Any:
-            del given[0]
-            return super().to_protobuf()  # type: ignore[no-untyped-call]  # upstream is untyped
-
-    kind: Any = Key
-    options = {"project": client.project, "namespace": client.namespace}
-    given = [*keys[:2], kind(_KIND, 3, **options), *keys[3:]]
-    assert [entity.key.id for entity in get_many(client, given) if entity] == [1, 2, 3, 4, 5, 6]
-    given = [*keys[:2], kind(_KIND, 3, **options), *keys[3:]]
-    delete_many(client, given)
-    assert client.get_multi(keys) == []
-
-
-@pytest.mark.parametrize("change", [list.clear, list.reverse], ids=["cleared", "reversed"])
-def test_keys_change_before_the_error(
-    client: Client, service: RecordingService, change: Callable[[list[Any]], object]
-) -> None:
-    """The error names the keys that failed: those that were given."""
-    keys = stored(client, _KIND, 3)
-    given = [*keys, client.key(_KIND, 99)]
-    service.refuse(grpc.StatusCode.INVALID_ARGUMENT, 1, "Lookup")
-    refuse = service.before
-
-    def before(call: Call) -> None:
-        if call.method == "Lookup":
-            change(given)
-        refuse(call)
-
-    service.before = before
-    with pytest.raises(BulkError) as raised:
-        get_many(client, given, retry=FAST)
-    assert list(raised.value.failed) == [*keys, client.key(_KIND, 99)]
-
-
-class _Growing(Exception):
-    """Its pickling adds to the error that holds it."""
-
-    def __init__(self, holder: list[BulkError]) -> None:
-        super().__init__("growing")
-        self._holder = holder
-
-    def __reduce__(self) -> Any:
-        for error in self._holder:
-            error.failed[datastore.Key("K", len(error.failed) + 1, project="p")] = ValueError()
-            error.done.clear()
-        return ValueError, ("growing",)
-
-
-def test_pickling_an_error_changes_it() -> None:
-    """The pickle has what the error had."""
-    first, other = (datastore.Key("K", number, project="p") for number in (1, 2))
-    holder: list[BulkError] = []
-    error = BulkError({first: _Growing(holder)}, {other: None}, 1)
-    holder.append(error)
-    loaded = pickle.loads(pickle.dumps(error))
-    assert (list(loaded.failed), loaded.done, loaded.count) == ([first], {other: None}, 1)
 
 
 @pytest.mark.usefixtures("frequent_switches")

@@ -2,24 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import contextlib
+import itertools
+import os
+import threading
+from collections.abc import Callable, Generator, Iterator
 from typing import Any
+from unittest import mock
 
 import grpc
 import pytest
 from google.api_core import exceptions as datastore_errors
 from google.api_core.exceptions import BadRequest, GoogleAPICallError, InvalidArgument
 from google.cloud import datastore
-from google.cloud.datastore import helpers
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lazyentity
-from lazyentity import _backend
-from lazyentity.bulk import BulkError, get_many, put_many, reading, rpcs
+from lazyentity.bulk import BulkError, get_many, reading, requests
+from lazyentity.bulk.calls import Call
 from lazyentity.strict import STRICT
-from tests.bulk.services import FAST, RecordingService, Served, Together, connected, served, stored
-from tests.patches.datastore.recording import Recording
+from tests.bulk.services import (
+    FAST,
+    RecordingService,
+    Served,
+    Together,
+    connected,
+    served,
+    stored,
+)
 from tests.support.describing import entity_types
 from tests.support.entities import fill
 from tests.support.snapshots import snapshot
@@ -47,23 +58,6 @@ def test_each_kind_of_client(any_client: Client) -> None:
         entities = list(get_many(any_client, given_keys))
         assert entity_types(entities) == entity_types(expected)
         assert snapshot(entities) == snapshot(expected)
-
-
-@pytest.mark.parametrize("activate", [lambda client: client, lazyentity.wrap])
-def test_what_the_application_sends_with(
-    running: Served, client: Client, activate: Callable[[Client], Client]
-) -> None:
-    """Each request has the headers of the application's transport, of a later one too."""
-    first, api = Recording(running, client), client._datastore_api
-    second, other = Recording(running, client), client._datastore_api
-    client._datastore_api_internal = api
-    given = activate(client)
-    for recording in (first, second):
-        given.get(given.key(_KIND, 1))
-        list(get_many(given, [given.key(_KIND, 1)]))
-        by_client, by_bulk_call = recording.sent
-        assert by_bulk_call[:2] == by_client[:2]
-        api._transport = other._transport
 
 
 @pytest.fixture(scope="module")
@@ -111,12 +105,6 @@ def test_equal_keys_are_looked_up_once(client: Client, service: RecordingService
     assert service.sizes("Lookup") == [3]
     assert len(entities) == 3_000
     assert len(set(map(id, entities))) == 3
-
-
-def test_no_keys(client: Client, service: RecordingService) -> None:
-    assert get_many(client, []) == []
-    assert list(get_many(client, iter([]))) == []
-    assert service.calls == []
 
 
 def test_consistency_and_database(running: Served, service: RecordingService) -> None:
@@ -170,10 +158,10 @@ def test_the_policy_is_that_of_the_client(client: Client) -> None:
     transport = client._datastore_api.transport
     own = transport._wrapped_methods[transport.lookup]._retry
     for name in ("_initial", "_maximum", "_multiplier", "_deadline"):
-        assert getattr(rpcs.RETRY, name) == getattr(own, name)
+        assert getattr(requests.RETRY, name) == getattr(own, name)
     for kind in (datastore_errors.DeadlineExceeded, datastore_errors.ServiceUnavailable):
-        assert rpcs.RETRY._predicate(kind("refused"))
-    assert not rpcs.RETRY._predicate(InvalidArgument("refused"))
+        assert requests.RETRY._predicate(kind("refused"))
+    assert not requests.RETRY._predicate(InvalidArgument("refused"))
 
 
 @pytest.mark.usefixtures("requests_of_three")
@@ -216,7 +204,7 @@ def test_answers_that_leave_keys_out(client: Client, service: RecordingService) 
     """They are an error, and not taken for missing entities."""
     keys = stored(client, _KIND, 3)
     service.edit("Lookup", lambda message: message.found.pop())
-    with pytest.raises(BulkError, match="without 1 of 3 keys") as raised:
+    with pytest.raises(BulkError, match="without this key") as raised:
         get_many(client, keys)
     assert list(raised.value.failed) == [keys[2]]
     assert list(raised.value.done) == keys[:2]
@@ -234,7 +222,9 @@ def test_keys_in_another_encoding(client: Client, service: RecordingService) -> 
     assert _numbers(get_many(client, keys)) == [0, 1]
 
 
-def test_a_server_that_defers_for_ever(client: Client, service: RecordingService) -> None:
+def test_a_server_that_defers_for_ever(
+    client: Client, service: RecordingService, monkeypatch: pytest.MonkeyPatch
+) -> None:
     keys = stored(client, _KIND, 2)
 
     def defer(message: Any) -> None:
@@ -242,7 +232,8 @@ def test_a_server_that_defers_for_ever(client: Client, service: RecordingService
         message.deferred.extend(service.calls[-1].message.keys)
 
     service.edit("Lookup", defer)
-    with pytest.raises(BulkError, match="deferred 2 keys 100 times"):
+    monkeypatch.setattr(requests, "MAX_KEYS", 20)
+    with pytest.raises(BulkError, match="without this key"):
         get_many(client, keys)
 
 
@@ -284,19 +275,6 @@ def test_refused_keys(
         list(get_many(client, iter([client.key(_KIND, 1)]), concurrency=0))
 
 
-def test_keys_longer_than_a_byte_can_tell(client: Client, service: RecordingService) -> None:
-    """The request is made of serialised keys, each after its length in one, two or three bytes."""
-    keys = [client.key(_KIND, "n" * size) for size in (1, 60, 80, 90, 100, 110, 300, 1_500)]
-    keys.append(client.key(*[_KIND, "n" * 1_500] * 12))
-    put_many(client, [datastore.Entity(key) for key in keys])
-    service.forget()
-    found: list[Any] = get_many(client, keys)
-    assert [entity.key for entity in found] == keys
-    assert [list(call.message.keys) for call in service.calls] == [
-        [key.to_protobuf()._pb for key in keys]
-    ]
-
-
 def test_a_single_key_entity_or_text(client: Client, service: RecordingService) -> None:
     """These could be iterated, and an empty one would be taken for no keys."""
     key = client.key(_KIND, 1)
@@ -313,49 +291,123 @@ def test_a_single_key_entity_or_text(client: Client, service: RecordingService) 
     assert service.calls == []
 
 
-@pytest.mark.parametrize("kind", ["stock", "patch", "wrap", "strict"])
-def test_proxies_are_converted_together(
-    client: Client, kind: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """All proxies of a response, also if a wrapped client has options."""
+def test_the_options_of_a_wrapped_client(client: Client) -> None:
     keys = stored(client, _KIND, 3)
-    left = []
-
-    def convert_found(*arguments: Any) -> list[Any]:
-        left.append(_backend.convert_found(*arguments))
-        return left[-1]
-
-    monkeypatch.setattr(reading, "convert_found", convert_found)
-    if kind == "patch":
-        lazyentity.patch(strict=True)
-    elif kind != "stock":
-        client = lazyentity.wrap(client, strict=kind == "strict")
-    try:
-        entities = get_many(client, [*keys, client.key(_KIND, 99)])
-    finally:
-        lazyentity.unpatch()
+    entities = get_many(lazyentity.wrap(client, strict=True), [*keys, client.key(_KIND, 99)])
     assert [entity and entity.key for entity in entities] == [*keys, None]
-    for entity in entities[:3]:
-        assert isinstance(entity, lazyentity.LazyEntity) is (kind != "stock")
-        assert (getattr(entity, "_policy", None) is STRICT) is (kind == "strict")
-    assert left == [[]]
+    assert all(getattr(entity, "_policy", None) is STRICT for entity in entities[:3])
 
 
-def test_somebody_elses_conversion(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It gets each entity that a patched client reads, as with client.get()."""
-    keys = stored(client, _KIND, 2)
-    lazyentity.patch(strict=True)
-    try:
-        ours: Any = helpers.entity_from_protobuf
-        seen: list[Any] = []
+@pytest.mark.usefixtures("requests_of_three")
+def test_iterators_are_read_no_further_than_needed(client: Client) -> None:
+    taken = itertools.count()
 
-        def counting(message: Any) -> Any:
-            seen.append(ours(message))
-            return seen[-1]
+    def endless() -> Iterator[Key]:
+        while True:
+            yield client.key(_KIND, next(taken) + 1)
 
-        with monkeypatch.context() as patched:
-            patched.setattr(helpers, "entity_from_protobuf", counting)
-            entities = get_many(client, keys)
-    finally:
-        lazyentity.unpatch()
-    assert list(map(id, entities)) == list(map(id, seen))
+    entities = get_many(client, endless(), concurrency=2)
+    assert [next(entities) for _ in range(7)] == [None] * 7
+    assert next(taken) <= 7 + 2 + 2 * 3
+
+
+@pytest.mark.usefixtures("requests_of_three")
+def test_a_stream_goes_on_after_a_failed_look_up(client: Client, service: RecordingService) -> None:
+    keys = stored(client, _KIND, 8)
+    service.refuse_id(5)
+    entities: Any = get_many(client, iter(keys), concurrency=2)
+    assert [next(entities)["number"] for _ in range(3)] == [0, 1, 2]
+    with pytest.raises(BulkError) as raised:
+        next(entities)
+    assert list(raised.value.failed) == keys[3:6]
+    assert raised.value.done == {}
+    assert raised.value.count == 3
+    assert [entity["number"] for entity in entities] == [6, 7]
+    assert list(entities) == []
+
+
+class _Resumed:
+    """An iterator that goes on after an exception of its code."""
+
+    def __init__(self, keys: list[Any], error: BaseException, at: int) -> None:
+        self._items = [*keys[:at], error, *keys[at:]]
+
+    def __iter__(self) -> _Resumed:
+        return self
+
+    def __next__(self) -> Any:
+        if not self._items:
+            raise StopIteration
+        item = self._items.pop(0)
+        if isinstance(item, BaseException):
+            raise item
+        return item
+
+
+@pytest.mark.usefixtures("requests_of_three")
+@pytest.mark.parametrize("at", range(9))
+@pytest.mark.parametrize("concurrency", [1, 3])
+def test_an_error_of_the_iterator(
+    client: Client, service: RecordingService, concurrency: int, at: int
+) -> None:
+    """It comes out at once; nothing is left out by reading on."""
+    keys = stored(client, _KIND, 8)
+    error = OSError("once")
+    entities: Any = get_many(client, _Resumed(keys, error, at), concurrency=concurrency)
+    found: list[int] = []
+    with pytest.raises(OSError, match="once"):
+        found.extend(entity["number"] for entity in entities)
+    found.extend(entity["number"] for entity in entities)
+    assert found == list(range(8))
+    assert max(service.sizes("Lookup")) == 3
+
+
+@pytest.mark.usefixtures("requests_of_three")
+@pytest.mark.parametrize("before", [0, 1, 4])
+def test_a_stream_that_is_read_in_a_transaction(
+    any_client: Client, service: RecordingService, before: int
+) -> None:
+    """It reads no keys there, and goes on afterwards with all that were not read before."""
+    keys = stored(any_client, _KIND, 12)
+    service.forget()
+    entities: Any = get_many(any_client, iter(keys), concurrency=1)
+    found = [next(entities)["number"] for _ in range(before)]
+    with any_client.transaction():
+        sent = len(service.sizes("Lookup"))
+        with pytest.raises(RuntimeError, match="outside of the transaction"):
+            found.extend(entity["number"] for entity in entities)
+        # One of the window, whose keys were read before.
+        assert len(service.sizes("Lookup")) <= sent + 1
+    found.extend(entity["number"] for entity in entities)
+    assert found == list(range(12))
+
+
+@pytest.mark.usefixtures("requests_of_three")
+def test_an_iterator_that_begins_a_transaction(client: Client, service: RecordingService) -> None:
+    """Its keys would be read outside of it."""
+    keys = stored(client, _KIND, 6)
+
+    def with_transaction() -> Generator[datastore.Key, None, None]:
+        with client.transaction():
+            yield from keys
+
+    service.forget()
+    with (
+        contextlib.closing(with_transaction()) as given,
+        pytest.raises(RuntimeError, match="outside of the transaction"),
+    ):
+        list(get_many(client, given))
+    assert service.sizes("Lookup") == []
+
+
+def test_a_look_up_that_the_parent_sent() -> None:
+    """A child process has none of the threads, and says so."""
+    may_go = threading.Event()
+    call = Call(lambda: may_go.wait(20))
+    with (
+        mock.patch.object(os, "getpid", return_value=1),
+        pytest.raises(RuntimeError, match=r"call get_many\(\) again here"),
+    ):
+        call.result()
+    may_go.set()
+    assert call.result()

@@ -14,8 +14,8 @@ from google.cloud.datastore import helpers
 
 import lazyentity
 from lazyentity.bulk import BulkError, put_many, writing
-from lazyentity.bulk.limits import MAX_ENTITY_BYTES, MAX_REQUEST_BYTES
-from tests.bulk.services import FAST, Call, RecordingService, Together, refusal
+from lazyentity.bulk.writing import MAX_ENTITY_BYTES, MAX_REQUEST_BYTES
+from tests.bulk.services import FAST, Call, RecordingService, refusal
 from tests.support.entities import fill
 
 Client = datastore.Client
@@ -101,18 +101,6 @@ def test_entities_over_the_limit_are_named_before_anything_is_sent(
     assert [len(commit.mutations) for commit in service.commits()] == [2]
 
 
-def test_values_that_cannot_be_encoded(client: Client, service: RecordingService) -> None:
-    """They are the error of the client, of these entities alone; nothing is sent."""
-    entities = _entities(client, 3)
-    entities[1]["number"] = object()
-    with pytest.raises(BulkError, match="Unknown protobuf attr type") as raised:
-        put_many(client, entities)
-    assert {key: type(error) for key, error in raised.value.failed.items()} == {
-        entities[1].key: ValueError
-    }
-    assert service.calls == []
-
-
 def test_partial_keys(any_client: Client, service: RecordingService) -> None:
     """They are completed, one request for all of a commit; the entities get the keys."""
     entities = [Entity(any_client.key("Parent", "p", _KIND)) for _ in range(3)]
@@ -191,12 +179,6 @@ def test_entities_of_one_key_are_written_in_their_order(
 
 
 @pytest.mark.usefixtures("requests_of_three")
-def test_commits_run_at_a_time(client: Client, service: RecordingService) -> None:
-    service.before = Together(3)
-    put_many(client, _entities(client, 9), concurrency=3)
-
-
-@pytest.mark.usefixtures("requests_of_three")
 def test_iterators_are_read_no_further_than_needed(
     client: Client, service: RecordingService
 ) -> None:
@@ -239,18 +221,6 @@ def test_a_key_of_which_one_write_failed(
     assert error.count == 1
 
 
-def test_malformed_parts_fail_alone(client: Client) -> None:
-    """Bytes that protobuf refuses in a request are the error of their entity."""
-    good, bad = _entities(client, 2)
-    malformed = lazyentity.LazyEntity.from_bytes(
-        lazyentity.raw(bad).replace(b"number\x12\x02\x10", b"number\x12\x02\x1a")
-    )
-    with pytest.raises(BulkError) as raised:
-        put_many(client, [good, malformed])
-    assert list(raised.value.failed) == [bad.key]
-    assert sorted(_numbers(client)) == [1]
-
-
 def test_a_replaced_encoder_is_called(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     """As the client calls it."""
     original: Any = helpers.entity_to_protobuf
@@ -276,36 +246,6 @@ def _of_size(key: datastore.Key, size: int) -> Entity:
     return entity
 
 
-@pytest.mark.parametrize("kind", [_KIND, "K" * 110, "K" * 125])
-def test_the_size_limit_has_room_for_the_id(
-    client: Client, service: RecordingService, kind: str
-) -> None:
-    """Lengths around the id take more bytes with it, if the kind has about 120 letters."""
-    room = writing._MAX_ID_BYTES
-    fits = _of_size(client.key(kind), MAX_ENTITY_BYTES - room)
-    put_many(client, [fits])
-    assert max(upsert.ByteSize() for upsert in _sent(service)) <= MAX_ENTITY_BYTES
-    service.forget()
-    large = _of_size(client.key(kind), MAX_ENTITY_BYTES - room + 1)
-    with pytest.raises(BulkError, match="has, with its id, 1048573 bytes") as raised:
-        put_many(client, [large])
-    assert list(raised.value.failed.values())
-    assert service.calls == []
-    put_many(client, [_of_size(client.key(kind, 2**63 - 1), MAX_ENTITY_BYTES)])
-
-
-def test_the_longest_id() -> None:
-    """The room for an id is what the longest one takes, and no more."""
-    grown = set()
-    for length in range(90, 130):
-        key: Any = datastore.Key("K" * length, project="p")
-        complete = key.completed_key(2**63 - 1)
-        sizes = [len(lazyentity.raw(Entity(one))) for one in (key, complete)]
-        grown.add(sizes[1] - sizes[0])
-    assert max(grown) <= writing._MAX_ID_BYTES
-    assert min(grown) >= 10
-
-
 @pytest.mark.parametrize("is_iterator", [False, True])
 @pytest.mark.parametrize("is_sent", [False, True])
 def test_entities_that_share_a_partial_key(
@@ -325,27 +265,6 @@ def test_entities_that_share_a_partial_key(
     assert len(failed) == 3
     assert failed[0] is key
     assert {one.flat_path for one in failed} == {(_KIND,)}
-
-
-def test_an_entity_twice_of_which_one_write_failed(
-    client: Client, service: RecordingService
-) -> None:
-    """It is among those that failed, with the key that it got, and not among the others as well."""
-    entity, other = Entity(client.key(_KIND)), Entity(client.key(_KIND, 1))
-    is_refused: list[bool] = []
-
-    def refuse_the_first(call: Call) -> None:
-        if call.method == "AllocateIds" and not is_refused:
-            is_refused.append(True)
-            raise refusal(grpc.StatusCode.INVALID_ARGUMENT)
-
-    service.before = refuse_the_first
-    with pytest.raises(BulkError) as raised:
-        put_many(client, [entity, entity, other])
-    error = raised.value
-    assert not entity.key.is_partial
-    assert list(error.failed) == [entity.key]
-    assert (error.done, error.count) == ({other.key: other}, 1)
 
 
 @pytest.mark.parametrize("is_sent", [False, True])

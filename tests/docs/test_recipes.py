@@ -147,6 +147,35 @@ def test_aio(orders: LoopbackServer) -> None:
     assert _run(_AIO, orders, port=orders.http_port) == [12.5]
 
 
+def test_packing_a_property(emulated: LoopbackServer) -> None:
+    """Dicts and lists are packed, all else stays as it is; a second run packs nothing."""
+    pytest.importorskip("orjson")
+    from lazyentity.packed import is_packed, unpack
+
+    client = datastore.Client(project="demo")
+    values = {"dict": {"lines": [{"price": 2.5}]}, "list": [1, {"a": 1}], "text": "x", "none": None}
+    for name, value in values.items():
+        order = datastore.Entity(client.key("Unpacked", name), exclude_from_indexes=("other",))
+        order.update(result=value, other=["kept", 1])
+        client.put(order)
+    for count in (2, 0):
+        program = subprocess.run(
+            [sys.executable, "pack_property.py", "Unpacked", "result"],
+            cwd=DOCS / "recipes",
+            env=os.environ | {"GOOGLE_CLOUD_PROJECT": "demo"},
+            check=True,
+            capture_output=True,
+            text=True,
+        )
+        assert program.stdout == f"{count} entities were packed\n"
+    for order in client.query(kind="Unpacked").fetch():
+        value = order["result"]
+        assert is_packed(value) == (order.key.name in ("dict", "list"))
+        assert (unpack(value) if is_packed(value) else value) == values[order.key.name]
+        assert order["other"] == ["kept", 1]
+        assert ("result" in order.exclude_from_indexes) == is_packed(value)
+
+
 @pytest.mark.parametrize("disabled", ["0", "1"])
 def test_forked_workers(emulated: LoopbackServer, disabled: str) -> None:
     """Forked and spawned workers print what the page shows; without lazyentity, stock entities."""

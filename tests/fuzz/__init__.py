@@ -21,8 +21,6 @@ again:
     entities that change while they are written, against the stock client.
 ``responses``
     whole responses, against the stock client.
-``interruptions``
-    signal handlers that raise in bulk calls, at the ``points`` where CPython runs handlers.
 ``calls``
     hostile calls (``hostile``) into the native modules, in child processes (``calls_child``).
 ``graphs``

@@ -99,8 +99,8 @@ def reports(orders: Orders) -> None:
 
 
 def calls(client: datastore.Client, key: datastore.Key) -> None:
-    lazyentity.bulk.coalesce(client).get(key, eventual=True)
-    lazyentity.bulk.coalesce(client).get(key, eventul=True)  # refused
+    lazyentity.bulk.get_many(client, [key], eventual=True)
+    lazyentity.bulk.get_many(client, [key], eventul=True)  # refused
     for entity in lazyentity.bulk.get_many(client, [key]):
         reveal_type(entity)  # is Entity | None
     lazyentity.packed.pack([1], compress_from=10).hex()

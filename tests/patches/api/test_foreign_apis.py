@@ -22,7 +22,6 @@ from google.cloud.datastore_v1.types import entity as entity_pb2
 from google.cloud.datastore_v1.types import query as query_pb2
 
 import lazyentity
-from lazyentity.bulk.cancelling import cancellable
 from lazyentity.patches.datastore.apis import lazy_api
 from tests.patches.conftest import Make
 from tests.patches.datastore.activations import LAZILY, Activate
@@ -278,7 +277,7 @@ def test_an_api_object_with_options_of_the_application() -> None:
     stock: Any = DatastoreClient(credentials=credentials, client_options=options)
     lazy: Any = lazy_api(stock)
     assert lazy.transport.grpc_channel is stock.transport.grpc_channel
-    for made in (lazy, cancellable(stock), cancellable(lazy)):
+    for made in (lazy,):
         assert made is not stock
         assert issubclass(type(made), DatastoreClient)
         assert made.transport is not stock.transport

@@ -1,8 +1,8 @@
 """Kills a process that refreshes a snapshot, again and again, and checks what is left.
 
-Run as ``python -m tests.bulk.crash_program FOLDER KILLS SEED``. Goes on until that many processes
-were killed. Prints how often the old state was left, how often the new one and how often nothing
-(of a new file), and how many processes were done before they could be killed.
+Run as ``python -m tests.snapshot.crash_program FOLDER KILLS SEED``. Goes on until that many
+processes were killed. Prints how often the old state was left, how often the new one and how often
+nothing (of a new file), and how many processes were done before they could be killed.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def refresh_and_die(path: Path, state: int, seconds: float) -> bool:
     child = os.fork()
     if child == 0:
         try:
-            Snapshot(path).refresh(entities(state), replace=state % 3 == 0)
+            Snapshot(path).refresh(entities(state))
         except BaseException:  # noqa: BLE001  # the parent fails by the status
             traceback.print_exc()
             os._exit(1)
@@ -95,7 +95,6 @@ def main(folder: str, kills: int, seed: int) -> dict[str, int]:
             assert old < 0
             counts["nothing"] += 1
             continue
-        snapshot.close()
         if left == expected(state):
             counts["new" if was_killed else "done"] += 1
             old = state

@@ -1,0 +1,109 @@
+"""Snapshots that several processes use: forks, replacements, sudden ends, and signals."""
+
+from __future__ import annotations
+
+import itertools
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from lazyentity.snapshot import Snapshot
+from tests.bulk.interrupting import raised_by
+from tests.fuzz.points import Points
+from tests.snapshot.states import COUNT, entities_in, states
+from tests.support import forks
+
+pytestmark = pytest.mark.any_backend
+
+_BEGIN = (
+    "import os, sys\n"
+    "from lazyentity.snapshot import Snapshot\n"
+    "from tests.snapshot.states import COUNT, entities_in, states\n"
+    "saved = Snapshot(sys.argv[1])\n"
+)
+
+
+def _run_in_a_process(program: str, path: Path) -> None:
+    assert forks.answer("-c", f"{_BEGIN}{program}print(1)\n", str(path)) == 1
+
+
+def test_a_process_that_is_forked_during_an_iteration(path: Path) -> None:
+    """Both go on in the old state; what they open later is the new one."""
+    _run_in_a_process(
+        "entities = iter(saved)\n"
+        "next(entities)\n"
+        "child = os.fork()\n"
+        "if not child:\n"
+        "    assert states(entities) == {'old': COUNT - 1}\n"
+        "    Snapshot(sys.argv[1]).refresh(entities_in('new'))\n"
+        "    assert states(saved) == {'new': COUNT}\n"
+        "    os._exit(0)\n"
+        "assert os.waitpid(child, 0)[1] == 0\n"
+        "assert states(entities) == {'old': COUNT - 1}\n"
+        "assert states(saved) == {'old': COUNT}\n"
+        "saved.close()\n"
+        "assert states(saved) == {'new': COUNT}\n",
+        path,
+    )
+
+
+def test_other_processes_read_while_one_refreshes(path: Path) -> None:
+    """Each sees whole states alone."""
+    program = (
+        f"{_BEGIN}"
+        "seen = {}\n"
+        "while 'end' not in seen:\n"
+        "    saved.close()\n"
+        "    seen = states(saved)\n"
+        "    assert list(seen.values()) == [COUNT], seen\n"
+    )
+    reader = subprocess.Popen([sys.executable, "-W", "ignore", "-c", program, str(path)])
+    for state in (*map(str, range(20)), "end"):
+        Snapshot(path).refresh(entities_in(state))
+    assert reader.wait(60) == 0
+
+
+def test_processes_that_write_one_file(tmp_path: Path) -> None:
+    """The last one counts, as a whole."""
+    path = tmp_path / "snapshot"
+    _run_in_a_process(
+        "children = []\n"
+        "for state in range(4):\n"
+        "    children.append(os.fork())\n"
+        "    if not children[-1]:\n"
+        "        for _ in range(5): saved.refresh(entities_in(str(state), 60 - state))\n"
+        "        os._exit(0)\n"
+        "assert not any(os.waitpid(child, 0)[1] for child in children)\n"
+        "assert states(saved) in [{str(state): 60 - state} for state in range(4)]\n"
+        "assert saved.verify() == []\n",
+        path,
+    )
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("kills", [10, pytest.param(100, marks=pytest.mark.slow)])
+def test_killed_refreshes(tmp_path: Path, kills: int) -> None:
+    """A process that is killed at any moment leaves the old state or the new one, and no other."""
+    counts = forks.answer("-m", "tests.snapshot.crash_program", str(tmp_path), str(kills), "1")
+    assert counts["old"] + counts["new"] + counts["nothing"] == kills
+
+
+# An exception between opening and entering a file leaves its closing to the interpreter.
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_each_point_of_a_refresh(path: Path) -> None:
+    """The exception of a signal handler comes out as itself, and leaves a whole state."""
+    saved, error = Snapshot(path), KeyboardInterrupt()
+    for at in itertools.count(1):
+        points = Points(error, at, ("/lazyentity/snapshot/writing.py",))
+        with points.traced():
+            raised = raised_by(lambda: saved.refresh(entities_in("new", 2)))
+        if not points.is_raised:
+            break
+        assert raised is error
+        saved.close()
+        assert states(saved) in ({"old": COUNT}, {"new": 2})
+    assert raised is None
+    assert at > 20
+    assert states(saved) == {"new": 2}
