@@ -22,9 +22,6 @@ from tools.description import description, project_urls  # noqa: E402  # found b
 # them there in a checkout, to Python and to tools; a build needs none.
 INSIDE = ("patches", "bench")
 
-# The benchmarks that only the documentation shows run from a checkout.
-NOT_INSTALLED = ("measure",)
-
 
 def packages() -> dict[str, str]:
     """Return every package of the distribution with the folder that holds it."""
@@ -33,7 +30,7 @@ def packages() -> dict[str, str]:
     found = {name: name.replace(".", "/") for name in names}
     for folder in INSIDE:
         found[f"lazyentity.{folder}"] = folder
-        for name in find_packages(str(HERE / folder), exclude=NOT_INSTALLED):
+        for name in find_packages(str(HERE / folder)):
             found[f"lazyentity.{folder}.{name}"] = f"{folder}/{name.replace('.', '/')}"
     return found
 
@@ -87,23 +84,7 @@ setup(
     ],
     extras_require={
         # The commands that measure, on the user's own entities too.
-        "bench": [
-            "click>=8",
-            "google-api-core>=2.11",
-            "grpcio>=1.59",
-            "msgspec>=0.18",
-            "psutil>=5.9",
-            "rich>=13",
-        ],
-        # The adapters measured as well, and the tables of the README.
-        "bench-all": [
-            "fastapi>=0.115",
-            "orjson>=3.10",
-            "pandas>=2.2",
-            "pydantic>=2.8",
-            "tabulate>=0.9",
-            "zstandard>=0.22",
-        ],
+        "bench": ["click>=8", "google-api-core>=2.11", "grpcio>=1.59", "msgspec>=0.18", "rich>=13"],
         "snapshot": ["click>=8", "rich>=13", "zstandard>=0.22"],
         "arrow": ["pyarrow>=17"],
         "packed": ["orjson>=3.10", "zstandard>=0.22"],

@@ -6,12 +6,13 @@ of them after ``import lazyentity.auto``.
 
 from __future__ import annotations
 
+import json
+import os
 import subprocess
+import sys
+from typing import Any
 
 import click
-import msgspec
-from google.cloud import datastore
-from google.cloud.environment_vars import GCD_HOST
 from rich import box
 from rich.console import Console
 from rich.panel import Panel
@@ -19,47 +20,46 @@ from rich.syntax import Syntax
 from rich.table import Table
 
 from lazyentity._environment import DISABLE, is_set
-from lazyentity.bench import demo_worker
-from lazyentity.bench.cases import synthetic
-from lazyentity.bench.harness import loopback, processes, sides
-from lazyentity.bench.harness.outcomes import Failure, Interrupted
-
-ENTITIES = 300
-PROPERTIES = 100
+from lazyentity.bench import demo_worker, sides
+from lazyentity.bench.cli import Failure, Interrupted
+from lazyentity.bench.server.demo import ENTITIES, PROPERTIES
+from lazyentity.bench.server.process import LoopbackServer
 
 
 class ResultsDiffer(click.ClickException):
     """The two processes computed different totals."""
 
 
-def _order(number: int) -> datastore.Entity:
-    order = synthetic.MIXES["mixed"].entity(PROPERTIES - 1, number)
-    order["amount"] = number * 0.25
-    return order
+_HOSTS = {"datastore": "DATASTORE_EMULATOR_HOST", "firestore": "FIRESTORE_EMULATOR_HOST"}
 
 
-def run_worker(grpc_port: int, *, lazy: bool) -> demo_worker.Report:
+def run_worker(client: str, port: int, *, lazy: bool) -> dict[str, Any]:
     """Run the user code in its own process.
 
     Raises:
         subprocess.CalledProcessError: the process failed; its error is on stderr.
     """
-    host = {GCD_HOST: f"127.0.0.1:{grpc_port}"}
-    reported = processes.call(demo_worker.run, lazy, demo_worker.ROUNDS, **host)
-    return msgspec.json.decode(reported, type=demo_worker.Report)
+    # A separate session: Ctrl-C in the terminal would make the child print a traceback.
+    child = subprocess.run(
+        [sys.executable, "-m", demo_worker.__name__, client, "lazy" if lazy else "stock"],
+        check=True,
+        stdout=subprocess.PIPE,
+        start_new_session=True,
+        env=os.environ | {_HOSTS[client]: f"127.0.0.1:{port}"},
+    )
+    report: dict[str, Any] = json.loads(child.stdout)
+    return report
 
 
-def _show_code(console: Console, title: str, lazy: bool) -> None:
-    lines = [demo_worker.IMPORTS, "", demo_worker.USER_CODE.rstrip()]
-    if lazy:
-        lines.insert(0, demo_worker.ACTIVATION)
+def _show_code(console: Console, title: str, *lines: str) -> None:
     code = Syntax("\n".join(lines), "python", background_color="default")
     console.print(Panel(code, title=title, title_align="left", expand=False))
 
 
-def _show(console: Console, stock: demo_worker.Report, lazy: demo_worker.Report) -> None:
-    _show_code(console, "without", lazy=False)
-    _show_code(console, "with", lazy=True)
+def _show(console: Console, client: str, stock: dict[str, Any], lazy: dict[str, Any]) -> None:
+    code = demo_worker.CODE[client].rstrip()
+    _show_code(console, "without", code)
+    _show_code(console, "with", demo_worker.ACTIVATION, code)
     table = Table(
         box=box.SIMPLE_HEAD,
         title=f"medians of {demo_worker.ROUNDS} runs of the last two lines",
@@ -67,37 +67,30 @@ def _show(console: Console, stock: demo_worker.Report, lazy: demo_worker.Report)
     )
     for column in ("", "without", "with lazyentity", "ratio"):
         table.add_column(column, justify="right" if column else "left")
-    for label, before, after in (
-        ("wall time", stock.wall_ms, lazy.wall_ms),
-        ("CPU time of the client process", stock.cpu_ms, lazy.cpu_ms),
-    ):
+    for label, name in (("wall time", "wall"), ("CPU time of the client process", "cpu")):
+        before, after = stock[name], lazy[name]
         table.add_row(label, f"{before:.1f} ms", f"{after:.1f} ms", f"{before / after:.1f}x")
-    table.add_row(
-        "properties decoded",
-        f"{stock.decoded:,} of {stock.properties:,}",
-        f"{lazy.decoded:,} of {lazy.properties:,}",
-        "",
-    )
-    table.add_row("total", f"{stock.total:,.2f}", f"{lazy.total:,.2f}", "equal")
+    table.add_row("total", f"{stock['total']:,.2f}", f"{lazy['total']:,.2f}", "equal")
     console.print(table)
 
 
-def _run_both(console: Console) -> tuple[demo_worker.Report, demo_worker.Report]:
-    orders = [_order(number) for number in range(ENTITIES)]
-    with console.status("running"), loopback.serving(orders) as served:
-        stock = run_worker(served.server.grpc_port, lazy=False)
-        return stock, run_worker(served.server.grpc_port, lazy=True)
+def _run_both(console: Console, client: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    server = LoopbackServer(demo=True, firestore=client == "firestore")
+    with console.status("running"), server:
+        stock = run_worker(client, server.grpc_port, lazy=False)
+        return stock, run_worker(client, server.grpc_port, lazy=True)
 
 
 @click.command()
-def main() -> None:
+@click.option("--firestore", is_flag=True, help="Show it for a query of Firestore.")
+def main(*, firestore: bool) -> None:
     """Show what one import changes for a query, over a real gRPC connection on this machine."""
     if is_set(DISABLE):
         raise Failure(f"{DISABLE} is set, so there is nothing to show; unset it")
-    console = Console()
+    console, client = Console(), "firestore" if firestore else "datastore"
     try:
         sides.require_unpatched()
-        stock, lazy = _run_both(console)
+        stock, lazy = _run_both(console, client)
     except KeyboardInterrupt:
         raise Interrupted("interrupted") from None
     except (RuntimeError, sides.PatchedProcess) as error:
@@ -108,9 +101,9 @@ def main() -> None:
             "above"
         ) from error
     console.print(
-        f"A Datastore server on 127.0.0.1 holds {ENTITIES} orders of {PROPERTIES} properties. Two "
-        "processes ask it the same."
+        f"A {client.capitalize()} server on 127.0.0.1 holds {ENTITIES} orders of {PROPERTIES} "
+        "properties. Two processes ask it the same."
     )
-    if stock.total != lazy.total:
-        raise ResultsDiffer(f"stock computed {stock.total!r}, lazyentity {lazy.total!r}")
-    _show(console, stock, lazy)
+    if stock["total"] != lazy["total"]:
+        raise ResultsDiffer(f"stock computed {stock['total']!r}, lazyentity {lazy['total']!r}")
+    _show(console, client, stock, lazy)

@@ -152,11 +152,6 @@ def test_only_programs_open_the_command_line() -> None:
     assert _importers("lazyentity.cli") == {"lazyentity.__main__", "lazyentity.bench.__main__"}
 
 
-def test_the_benchmarks_of_the_documentation_are_imported_by_nothing() -> None:
-    """No distribution installs them, nor the benchmarks that run under pytest."""
-    assert _importers("lazyentity.bench.measure", "lazyentity.bench.tests") == set()
-
-
 def test_nothing_below_imports_bulk_calls_and_snapshots() -> None:
     """Only the benchmark uses them. They use the core and the patches, and not each other."""
     rooms = "lazyentity.bulk", "lazyentity.snapshot"

@@ -18,8 +18,7 @@ import docutils.nodes
 import pytest
 
 import lazyentity
-from lazyentity.bench.harness import results
-from lazyentity.bench.report import chart
+from lazyentity.bench import chart, results, tables
 from lazyentity.bench.server.process import LoopbackServer
 
 ROOT = Path(__file__).parent.parent
@@ -64,21 +63,22 @@ def test_first_example(emulated: LoopbackServer) -> None:
 
 def test_chart() -> None:
     """The first screen shows the chart of the committed results, with a text in place of it."""
-    measured = results.load(RESULTS / "native.json")
-    assert (RESULTS / "native.svg").read_text("utf-8") == chart.svg(measured)
+    measured = results.load(RESULTS / "datastore.json")
+    assert (RESULTS / "datastore.svg").read_text("utf-8") == chart.svg(measured)
     document = docutils.core.publish_doctree(
         README.read_text("utf-8").split("\nInstalling\n")[0], settings_overrides={"report_level": 5}
     )
     (image,) = document.findall(docutils.nodes.image)
-    assert image["uri"] == "bench/results/native.svg"
+    assert image["uri"] == "bench/results/datastore.svg"
     assert (ROOT / image["uri"]).exists()
     assert image["alt"]
 
 
 def test_headline() -> None:
     """The figure on the first screen is the one in the committed results."""
-    measured = results.load(RESULTS / "native.json")
-    (query,) = (line for line in measured.end_to_end if line.call == "query")
+    measured = results.load(RESULTS / "datastore.json")
+    query = tables.find(measured, "query", 300, 100)
+    assert query is not None
     sentence = (
         f"A query of {query.entities} entities of {query.properties} properties, one of them read, "
         f"takes {query.lazy.median:.1f} ms instead of {query.stock.median:.1f} ms"

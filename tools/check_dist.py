@@ -23,8 +23,8 @@ CHECKOUT = Path(__file__).resolve().parent.parent
 
 # Links in the first show the others, which are installed inside of it.
 INSTALLED, INSIDE = "lazyentity", ("patches", "bench")
-# Tests, and benchmarks that only the documentation shows, run from a checkout: no wheel holds them.
-NOT_INSTALLED = ("lazyentity/bench/tests/", "lazyentity/bench/measure/")
+# Tests run from a checkout: no wheel holds them.
+NOT_INSTALLED = ("lazyentity/bench/tests/",)
 LOOSE = {"CHANGELOG.rst", "LICENSE", "Makefile", "README.rst", "pyproject.toml", "setup.py"}
 SOURCES = ".py", ".pyi", ".pyx", ".pxd"
 EXTENSION = str(sysconfig.get_config_var("EXT_SUFFIX"))

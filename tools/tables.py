@@ -1,4 +1,4 @@
-"""The generated parts of the documentation: tables of results, charts, the table of clients.
+"""The generated parts of the documentation: figures, the chart, and the table of clients.
 
 As a command, ``python tools/tables.py`` writes the parts that are not up to date, and names the
 files; ``--check`` changes nothing and fails if a part is not up to date.
@@ -9,113 +9,107 @@ from __future__ import annotations
 import argparse
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
-
-from tabulate import tabulate
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 
 # As a command, this module is found by its path alone.
 sys.path.insert(0, str(CHECKOUT))
 
-from lazyentity.bench.measure import example, losses, page_results, page_tables  # noqa: E402  # found by the line above
-from lazyentity.bench.measure.page_results import PageResults  # noqa: E402  # as above
-from lazyentity.bench.report import chart, headline, readme, terminal  # noqa: E402  # as above
-from lazyentity.bench.subjects import end_to_end  # noqa: E402  # as above
+from lazyentity.bench import chart, results, tables  # noqa: E402  # found by the line above
+from lazyentity.bench.results import Results  # noqa: E402  # as above
 from tools import clients  # noqa: E402  # as above
 
 RESULTS = CHECKOUT / "bench" / "results"
+CHART = RESULTS / "datastore.svg"
+CLIENTS = "docs/clients/versions.rst"
 
-_tables = readme.render
-_compact_tables = partial(readme.render, compact=True, tables_of=page_tables.tables)
-_asyncio = partial(headline.render, call=end_to_end.ASYNCIO_QUERY)
+_headline = partial(tables.headline, call="query")
+_asyncio = partial(tables.headline, call="asyncio query")
 _example = partial(
-    terminal.example, command=" ".join(("python -m lazyentity bench", *example.ARGUMENTS))
+    tables.example,
+    command="python -m lazyentity bench --kind Order --read amount,status --rate 200",
 )
 
-Section = tuple[str, str, str, Callable[[PageResults], str]]
+Part = tuple[str, str, str, Callable[[Results], str]]
 """A document, the name of its markers, the results, and the function that renders them."""
 
-SECTIONS: tuple[Section, ...] = (
-    ("README.rst", "headline", "native", headline.render),
-    ("docs/index.rst", "headline", "native", headline.render),
-    ("docs/guide/asyncio.rst", "asyncio", "native", _asyncio),
-    ("docs/guide/processes.rst", "import", "native", headline.of_import),
+SENTENCES: tuple[Part, ...] = (
+    ("README.rst", "headline", "datastore", _headline),
     ("README.rst", "own", "own", _example),
+    ("docs/index.rst", "headline", "datastore", _headline),
     ("docs/start/quickstart.rst", "own", "own", _example),
+    ("docs/guide/asyncio.rst", "asyncio", "datastore", _asyncio),
 )
-"""The sections that are no tables."""
+"""The parts that are no tables."""
 
 TABLES = re.compile(r"^\.\. (\S+)-table-start$", re.MULTILINE)
 """The begin of the tables of a results file, which has the name in the markers."""
 
-LOSSES = "docs/benchmarks/losses.rst"
-"""The page with the losses of every results file."""
 
-CLIENTS = "docs/clients/versions.rst"
-
-
-def sections() -> Iterator[Section]:
-    """Yield every section of every page.
-
-    Raises:
-        ValueError: no page shows a results file.
-    """
-    shown = {name for _, _, name, _ in SECTIONS}
-    yield from SECTIONS
+def parts() -> Iterator[Part]:
+    """Yield every part of every page that shows results."""
+    yield from SENTENCES
     for path in sorted((CHECKOUT / "docs").rglob("*.rst")):
         for name in TABLES.findall(path.read_text("utf-8")):
-            render = _tables if name == "native" else _compact_tables
-            yield str(path.relative_to(CHECKOUT)), f"{name}-table", name, render
-            shown.add(name)
-    if hidden := {path.stem for path in RESULTS.glob("*.json")} - shown:
-        raise ValueError(f"no page has the markers of {', '.join(sorted(hidden))}")
+            yield str(path.relative_to(CHECKOUT)), f"{name}-table", name, tables.page
+
+
+class MarkersMissing(Exception):
+    """A document does not say where a part belongs."""
+
+
+def put_between_markers(document: str, name: str, text: str) -> str:
+    """Return ``document`` with ``text`` between the markers, in place of the text there.
+
+    Raises:
+        MarkersMissing: the document lacks a marker, or has both in the wrong order.
+    """
+    start, end = f".. {name}-start", f".. {name}-end"
+    before, has_start, rest = document.partition(start)
+    _, has_end, after = rest.partition(end)
+    if not (has_start and has_end):
+        raise MarkersMissing(f"it needs the comments {start!r} and {end!r}, in that order")
+    return f"{before}{start}\n\n{text}\n\n{end}{after}"
 
 
 def wanted() -> dict[Path, str]:
     """Return every file with a generated part, with its up-to-date text.
 
     Raises:
-        lazyentity.bench.harness.results.ResultsError: a results file cannot be read.
-        lazyentity.bench.report.readme.MarkersMissing, ValueError: a document lacks its markers, or
-            results what it shows; no page shows a results file.
+        lazyentity.bench.results.ResultsError: a results file cannot be read.
+        MarkersMissing, ValueError: a document lacks its markers, or results what it shows.
     """
-    every = list(sections())
-    measured = {name: page_results.load(RESULTS / f"{name}.json") for _, _, name, _ in every}
-    # A chart of calls has no separate results.
-    charts = [path for path in RESULTS.glob("*.svg") if path.stem in measured]
-    files = {path: chart.svg(measured[path.stem]) for path in charts}
-    files[RESULTS / "native-calls.svg"] = chart.calls_svg(measured["native"])
-    texts = [
-        (document, section, render(measured[name])) for document, section, name, render in every
-    ]
-    texts += [
-        (LOSSES, "losses", losses.render(measured)),
-        (LOSSES, "more-losses", losses.rest(measured)),
-    ]
-    for document, section, text in texts:
+    every = list(parts())
+    measured = {name: results.load(RESULTS / f"{name}.json") for _, _, name, _ in every}
+    files = {CHART: chart.svg(measured["datastore"])}
+    texts = [(document, name, render(measured[of])) for document, name, of, render in every]
+    for document, name, text in (*texts, (CLIENTS, "clients", table_of_clients())):
         path = CHECKOUT / document
         present = files.get(path) or path.read_text(encoding="utf-8")
-        files[path] = readme.put_between_markers(present, section, text)
-    path = CHECKOUT / CLIENTS
-    files[path] = readme.put_between_markers(path.read_text("utf-8"), "clients", table_of_clients())
+        files[path] = put_between_markers(present, name, text)
     return files
 
 
 def table_of_clients() -> str:
     """Return the table of the supported clients, in reStructuredText."""
-    rows = []
+    rows: list[Sequence[str]] = [("Client", "Versions", "Patched by", "Installed by")]
     for client in clients.clients():
         package = (
             "lazyentity" if client.name == clients.REQUIRED else f"'lazyentity[{client.name}]'"
         )
         names = f'``patch("{client.name}")``', f"``pip install {package}``"
         rows.append((client.distribution, client.range, *names))
-    return tabulate(
-        rows, ("Client", "Versions", "Patched by", "Installed by"), "rst", disable_numparse=True
-    )
+    return "\n".join(_simple_table(rows))
+
+
+def _simple_table(rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    line = "  ".join("=" * width for width in widths)
+    cells = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
+    yield from (line, cells[0], line, *cells[1:], line)
 
 
 def main() -> None:
@@ -134,7 +128,7 @@ def main() -> None:
     ]
     names = ", ".join(str(path.relative_to(CHECKOUT)) for path, _ in changed)
     if is_check and changed:
-        raise SystemExit(f"not up to date: {names}; write them by make results WHAT=tables")
+        raise SystemExit(f"not up to date: {names}; write them by python tools/tables.py")
     for path, text in changed:
         path.write_text(text, encoding="utf-8")
         print(f"wrote {path.relative_to(CHECKOUT)}")

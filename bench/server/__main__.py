@@ -13,6 +13,7 @@ import os
 import sys
 import threading
 
+from . import demo
 from .command import stopped_by_signal
 from .grpc_frontend import start_grpc
 from .http_frontend import start_http
@@ -35,6 +36,8 @@ def main() -> None:
     parser.add_argument(
         "--trusting", action="store_true", help="store entities without parsing them"
     )
+    parser.add_argument("--demo", action="store_true", help="begin with 300 orders")
+    parser.add_argument("--firestore", action="store_true", help="serve Firestore over gRPC alone")
     parser.add_argument(
         "--exit-with-parent", action="store_true", help="exit when standard input is closed"
     )
@@ -44,9 +47,15 @@ def main() -> None:
     stopped = stopped_by_signal()
     is_bound_to_parent = options.pop("exit_with_parent")
     grpc_port, http_port = options.pop("grpc_port"), options.pop("http_port")
-    service = DatastoreService(**options)
-    grpc_server, grpc_port = start_grpc(service, grpc_port, calls_wait=options["latency"] > 0)
-    _, http_port = start_http(service, http_port)
+    is_demo, is_firestore = options.pop("demo"), options.pop("firestore")
+    if is_firestore:
+        server, grpc_port = demo.start_firestore(grpc_port, is_loaded=is_demo)
+    else:
+        service = DatastoreService(**options)
+        if is_demo:
+            demo.load(service)
+        server, grpc_port = start_grpc(service, grpc_port, calls_wait=options["latency"] > 0)
+        _, http_port = start_http(service, http_port)
     sys.stdout.write(json.dumps({"grpc": grpc_port, "http": http_port}) + "\n")
     sys.stdout.flush()
 
@@ -61,7 +70,7 @@ def main() -> None:
 
         threading.Thread(target=wait_for_parent, daemon=True).start()
     stopped.wait()
-    grpc_server.stop(grace=None).wait()
+    server.stop(grace=None).wait()
 
 
 if __name__ == "__main__":

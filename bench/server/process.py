@@ -29,6 +29,8 @@ class LoopbackServer:
         lookup_limit: int | None = None,
         latency: float = 0.0,
         trusting: bool = False,
+        demo: bool = False,
+        firestore: bool = False,
         start_timeout: float = 60.0,
     ) -> None:
         """Nothing runs before ``with``.
@@ -36,11 +38,13 @@ class LoopbackServer:
         ``batch_size`` caps the entities in a batch of a query, ``lookup_limit`` the keys that one
         Lookup answers. ``latency``, the time before every answer, and ``start_timeout`` are in
         seconds. If ``trusting``, entities are stored without being parsed: the server costs less.
+        If ``demo``, the server begins with 300 orders. If ``firestore``, it serves Firestore, over
+        gRPC alone.
         """
         given = {"batch-size": batch_size, "lookup-limit": lookup_limit, "latency": latency or None}
         self._options = [f"--{name}={of}" for name, of in given.items() if of is not None]
-        if trusting:
-            self._options.append("--trusting")
+        flags = {"trusting": trusting, "demo": demo, "firestore": firestore}
+        self._options += [f"--{name}" for name, is_set in flags.items() if is_set]
         self._start_timeout = start_timeout
 
     def __enter__(self) -> LoopbackServer:

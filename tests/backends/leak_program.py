@@ -33,7 +33,6 @@ from google.protobuf.message import DecodeError
 from proto.datetime_helpers import DatetimeWithNanoseconds
 
 import lazyentity
-from lazyentity.bench.subjects.memory import pages
 from lazyentity.codec.undecoded import UNDECODED
 from lazyentity.encoding import _encodable_of
 from tests.backends.backends import NATIVE, REFUSALS
@@ -44,6 +43,7 @@ from tests.backends.indexes import described as everything_about
 from tests.backends.malformed import MALFORMED, entity_of
 from tests.backends.responses import SPLITTERS, converted, native_results
 from tests.fuzz.seeds import RESPONSES
+from tests.support.memory import pages
 from tests.support.stock import EntityMessage, stock_entity
 from tests.support.strategies import wire
 from tests.support.strategies.samples import PLAIN, RICH, serialise

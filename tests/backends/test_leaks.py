@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from lazyentity.bench.subjects.memory import pages
 from lazyentity.codec.undecoded import UNDECODED
 from tests.backends import hostile_program, leak_program
 from tests.backends.backends import NATIVE
@@ -16,6 +15,7 @@ from tests.backends.leak_program import SLACK, growth, leaks
 from tests.backends.malformed import entity_of
 from tests.fuzz.calls_child import CLASSES
 from tests.support import subprocesses
+from tests.support.memory import pages
 from tests.support.strategies.samples import PLAIN
 
 pytestmark = pytest.mark.any_backend

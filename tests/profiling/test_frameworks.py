@@ -17,9 +17,8 @@ from google.cloud import datastore
 import lazyentity
 from lazyentity.bench.server.process import LoopbackServer
 from lazyentity.profiling.report import Report
+from tests.support.asgi import request_of
 from tests.support.clients import close, make_client
-
-adapted = pytest.importorskip("lazyentity.bench.subjects.adapted")
 
 PROPERTIES = 63
 MODEL = f"Order takes 3 of {PROPERTIES} properties"
@@ -124,7 +123,7 @@ def _service(folder: Path, source: str, client: datastore.Client) -> ModuleType:
 
 def _get(application: Any, path: str) -> tuple[Any, Report]:
     """Ask as a server does."""
-    request = adapted.request_of(application, path)
+    request = request_of(application, path)
     with lazyentity.profile() as profile:
         sent = asyncio.run(request())
     answer = b"".join(message.get("body", b"") for message in sent)

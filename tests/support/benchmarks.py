@@ -5,7 +5,7 @@ from __future__ import annotations
 from click.testing import CliRunner, Result
 
 from lazyentity.bench import cli
-from lazyentity.bench.harness.timing import Budget
+from lazyentity.bench.harness import Budget
 
 ONCE = Budget(seconds=0, min_rounds=1, max_rounds=1, sample_seconds=0)
 

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import pytest
 
-from lazyentity.bench.harness import loopback
+from lazyentity.bench import loopback
 from lazyentity.bench.server.process import LoopbackServer
 
 SMALL_BATCH: Final = 3

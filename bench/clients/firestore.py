@@ -1,0 +1,182 @@
+"""google-cloud-firestore in native mode: the conversion of documents, and calls over gRPC."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import functools
+import os
+import unittest.mock
+from collections.abc import Callable, Iterable, Iterator
+from operator import methodcaller
+from typing import Any
+
+from google.auth.credentials import AnonymousCredentials
+from google.cloud import firestore
+from google.cloud.firestore_v1 import _helpers
+from google.cloud.firestore_v1 import query as query_module
+from google.cloud.firestore_v1.types import document as document_types
+from google.cloud.firestore_v1.types import firestore as types
+
+from lazyentity.bench import sides, verify
+from lazyentity.bench.entities import MIXES, PROJECT
+from lazyentity.bench.harness import PER_CALL, PER_ENTITY, Case, Comparison, Plan, Task
+from lazyentity.bench.server.process import LoopbackServer
+from lazyentity.patches.firestore.responses import QueryResponse
+from lazyentity.patches.firestore.seams import CLIENT
+
+HOST = "FIRESTORE_EMULATOR_HOST"
+QUERY, ASYNCIO, ONE_FIELD = "query, to_dict()", "AsyncClient, to_dict()", "query, one get()"
+GET_ALL, GET, SET = "get_all(), to_dict()", "document.get(), to_dict()", "document.set()"
+
+_CONVERTED = 20
+_COLLECTION = "orders"
+_DOCUMENTS = f"projects/{PROJECT}/databases/(default)/documents"
+_PATCHED = sides.patching(CLIENT.patch)
+_CALLS: tuple[tuple[str, str, int, int], ...] = (
+    (QUERY, "mixed", 300, 20),
+    (QUERY, "mixed", 300, 100),
+    (QUERY, "nested", 300, 20),
+    (ONE_FIELD, "mixed", 300, 100),
+    (ASYNCIO, "mixed", 300, 100),
+    (GET_ALL, "mixed", 100, 100),
+    (GET, "mixed", 1, 100),
+    (SET, "mixed", 20, 100),
+)
+"""A call, the mix of its documents, their number, and the fields of each."""
+
+
+def cases(plan: Plan) -> Iterator[Case]:
+    """The conversion of the responses to a query, then calls."""
+    for mix, fields in (
+        ("mixed", 5),
+        ("mixed", 20),
+        ("mixed", 100),
+        ("mixed", 500),
+        ("nested", 20),
+    ):
+        make = functools.partial(converting, mix, fields)
+        yield Case("documents", mix, _CONVERTED, fields, "to_dict()", PER_ENTITY, make)
+    for call, mix, count, fields in _CALLS:
+        load = querying_asyncio if call == ASYNCIO else calling
+        make = functools.partial(load, call, mix, count, fields)
+        done = "written" if call == SET else "1 read" if call == ONE_FIELD else "all read"
+        yield Case("calls", f"{call}, {mix}", count, fields, done, PER_CALL, make)
+
+
+def fields_of(mix: str, count: int, number: int) -> dict[str, Any]:
+    """The fields of a document; its values depend on ``number``."""
+    fields: dict[str, Any] = _plain(MIXES[mix].part(count, number * 37))
+    return fields
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _plain(item) for name, item in value.items()}
+    return [_plain(item) for item in value] if isinstance(value, list) else value
+
+
+def _client(kind: Any = firestore.Client) -> Any:
+    return kind(project=PROJECT, credentials=AnonymousCredentials())
+
+
+def _response(mix: str, fields: int, number: int) -> bytes:
+    when = MIXES["mixed"].part(5, number)["created_004"]
+    document = document_types.Document(
+        name=f"{_DOCUMENTS}/{_COLLECTION}/d{number}",
+        fields=_helpers.encode_dict(fields_of(mix, fields, number)),
+        create_time=when,
+        update_time=when,
+    )
+    kind: Any = types.RunQueryResponse
+    raw: bytes = kind.serialize(kind(document=document, read_time=when))
+    return raw
+
+
+@contextlib.contextmanager
+def converting(mix: str, fields: int) -> Iterator[Comparison]:
+    """Give the conversion of responses to a query, from bytes to the dicts of all fields."""
+    raws = [_response(mix, fields, number) for number in range(_CONVERTED)]
+    collection = _client().collection(_COLLECTION)
+    prefix = f"{_DOCUMENTS}/{_COLLECTION}"
+
+    def task(kind: Any) -> Task:
+        def convert() -> list[Any]:
+            # Looked up now, because the patch replaces it.
+            to_snapshot = vars(query_module)["_query_response_to_snapshot"]
+            snapshots = [to_snapshot(kind.deserialize(raw), collection, prefix) for raw in raws]
+            return [snapshot.to_dict() for snapshot in snapshots]
+
+        return convert
+
+    check = functools.partial(verify.check_same, where="documents")
+    yield Comparison(task(types.RunQueryResponse), task(QueryResponse), check, _PATCHED)
+
+
+@contextlib.contextmanager
+def _serving(mix: str, count: int, fields: int) -> Iterator[list[tuple[Any, dict[str, Any]]]]:
+    """Start a server, store documents, and have clients find it; gives references and fields."""
+    with LoopbackServer(firestore=True) as server:
+        host = {HOST: f"127.0.0.1:{server.grpc_port}"}
+        with unittest.mock.patch.dict(os.environ, host):
+            client = _client()
+            made = [
+                (client.collection(_COLLECTION).document(f"d{n}"), fields_of(mix, fields, n))
+                for n in range(count)
+            ]
+            for reference, values in made:
+                reference.set(values)
+            yield made
+            client._firestore_api_internal.transport.close()
+
+
+_READS: dict[str, Callable[[Any], Any]] = {ONE_FIELD: lambda snapshot: snapshot.get("text_000")}
+
+
+@contextlib.contextmanager
+def calling(call: str, mix: str, count: int, fields: int) -> Iterator[Comparison]:
+    """Give a call of a client, which both sides use."""
+    with _serving(mix, count, fields) as stored:
+        references = [reference for reference, _ in stored]
+        client = references[0]._client
+        read = _READS.get(call, methodcaller("to_dict"))
+        received: dict[str, Callable[[], Iterable[Any]]] = {
+            GET_ALL: functools.partial(client.get_all, references),
+            GET: lambda: (reference.get() for reference in references),
+        }
+        receive = received.get(call, client.collection(_COLLECTION).limit(count).stream)
+
+        def reading() -> list[Any]:
+            return [read(snapshot) for snapshot in receive()]
+
+        def setting() -> list[Any]:
+            return [type(reference.set(values)) for reference, values in stored]
+
+        def check(stock: list[Any], lazy: list[Any]) -> None:
+            verify.check_same(count, len(stock), call)
+            verify.check_same(stock, lazy, call)
+            for snapshot, (_, values) in zip(client.get_all(references), stored, strict=True):
+                if call == SET:
+                    verify.check_same(sorted(values), sorted(snapshot.to_dict()), call)
+
+        task = setting if call == SET else reading
+        yield Comparison(task, task, check, _PATCHED)
+
+
+@contextlib.contextmanager
+def querying_asyncio(call: str, mix: str, count: int, fields: int) -> Iterator[Comparison]:
+    """Give a query of the asyncio client, which both sides use."""
+    with _serving(mix, count, fields), asyncio.Runner() as runner:
+        run = runner.get_loop().run_until_complete
+        client = _client(firestore.AsyncClient)
+        query = client.collection(_COLLECTION).limit(count)
+
+        async def read() -> list[Any]:
+            return [snapshot.to_dict() async for snapshot in query.stream()]
+
+        def check(stock: list[Any], lazy: list[Any]) -> None:
+            verify.check_same(count, len(stock), call)
+            verify.check_same(stock, lazy, call)
+
+        yield Comparison(lambda: run(read()), lambda: run(read()), check, _PATCHED)
+        run(client._firestore_api_internal.transport.close())

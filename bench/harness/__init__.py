@@ -1,1 +1,0 @@
-"""The harness of every benchmark: timing, processes, comparison, and the results file."""

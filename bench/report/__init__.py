@@ -1,1 +1,0 @@
-"""The presentation of results: tables, charts, goals, and the sections of the documentation."""

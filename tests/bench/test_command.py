@@ -1,0 +1,241 @@
+"""The commands ``bench`` and ``demo``: options, outcomes, and a sentence for each failure."""
+
+from __future__ import annotations
+
+import dataclasses
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from lazyentity.bench import cli, clients, demo, harness, results, sides, verify
+from lazyentity.bench.harness import QUICK, Case
+from tests.support import subprocesses
+from tests.support.benchmarks import bench
+
+from .made import make_line, no_cases
+
+pytestmark = pytest.mark.any_backend
+
+_WITHOUT_FURTHER_EXTRAS = """
+import sys
+for name in ("fastapi", "orjson", "pandas", "psutil", "pydantic", "tabulate", "zstandard"):
+    sys.modules[name] = None
+import lazyentity.bench.cli, lazyentity.bench.demo, lazyentity.bench.server.command
+"""
+
+
+def test_the_extra_bench_is_enough() -> None:
+    """The commands can be imported without the requirements of other extras."""
+    done = subprocesses.run("-c", _WITHOUT_FURTHER_EXTRAS)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.fixture
+def measure_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Any measurement fails the test."""
+    monkeypatch.setattr(harness, "measure", lambda *_: pytest.fail("measuring started"))
+
+
+@pytest.fixture
+def measured(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Makes the measurements give the lines at hand, then a failure if there is one."""
+
+    def measuring(lines: list[results.Line], failure: BaseException | None = None) -> None:
+        left = iter(lines)
+
+        def measure(case: Case, budget: Any) -> results.Line:
+            if failure is None:
+                return next(left)
+            for line in left:
+                return line
+            raise failure
+
+        monkeypatch.setattr(clients, "cases", no_cases)
+        monkeypatch.setattr(harness, "measure", measure)
+
+    return measuring
+
+
+def _lines() -> list[results.Line]:
+    return [make_line("mixed", count, "4 read", "µs per entity") for count in (5, 20, 100)]
+
+
+@pytest.mark.usefixtures("measure_nothing")
+@pytest.mark.parametrize("option", ["--output", "--plot"])
+def test_unwritable_files_are_found_before_measuring(option: str, tmp_path: Path) -> None:
+    """A file that cannot be written is a clear error and exit code 2 before the measuring."""
+    missing = tmp_path / "missing" / "file"
+    outcome = bench("--output", tmp_path / "results.json", option, missing)
+    assert outcome.exit_code == 2
+    assert outcome.output.startswith("Error: cannot write ")
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.usefixtures("measure_nothing")
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("--project", "p"),
+        ("--kind", "K", "--plot", "chart.svg"),
+        ("--kind", "K", "--mixes", "mixed"),
+        ("--kind", "K", "--only", "query"),
+        ("ndb", "--kind", "K"),
+        ("other",),
+        ("--properties", "0"),
+        ("--mixes", "other"),
+        ("--kind", "K", "--limit", "0"),
+        ("--kind", "K", "--read", "a,,b"),
+        ("--kind", ""),
+        ("--kind", "K", "--project", " "),
+        ("--kind", "K", "--rate", "0"),
+        ("--kind", "K", "--rate", "nan"),
+        ("--read", "a"),
+        ("--firestore",),
+        ("--collection", "c"),
+        ("--firestore", "--collection", "c", "--kind", "K"),
+        ("--firestore", "--collection", "c", "--namespace", "n"),
+        ("--only", "nothing of this name"),
+    ],
+)
+def test_options_that_do_not_go_together(arguments: tuple[str, ...], tmp_path: Path) -> None:
+    """Arguments that make no sense are refused at once, with the usage."""
+    outcome = bench(*arguments, "--output", tmp_path / "results.json")
+    assert outcome.exit_code == 2
+    assert "Usage:" in outcome.output
+
+
+def test_results_are_written_shown_and_drawn(measured: Callable[..., None], tmp_path: Path) -> None:
+    """A run ends in a JSON file, a chart if wanted, and tables that open with the bias."""
+    measured(_lines())
+    output, chart = tmp_path / "results.json", tmp_path / "chart.svg"
+    outcome = bench("--quick", "--output", output, "--plot", chart)
+    assert outcome.exit_code == 0, outcome.output
+    recorded = results.load(output)
+    assert (recorded.client, recorded.mode, recorded.lines) == ("datastore", "quick", _lines())
+    assert chart.read_text(encoding="utf-8").startswith("<?xml")
+    assert "One machine, synthetic entities" in outcome.output
+    assert "10.0x" in outcome.output
+
+
+@pytest.mark.parametrize("only", ["query", "300 x 100", "new entities"])
+def test_a_part_of_the_cases(only: str) -> None:
+    """They are found by their section, name and size."""
+    chosen = cli._cases("datastore", QUICK, only)
+    assert 0 < len(chosen) < 10
+    assert all(only in str(case) for case in chosen)
+
+
+def test_a_choice_of_mixes_and_counts() -> None:
+    """Chosen mixes and counts are measured and no others."""
+    plan = dataclasses.replace(QUICK, mixes=("mixed",), counts=(2, 3))
+    decoded = [case for case in clients.cases("datastore", plan) if case.section == "read"]
+    assert {(case.name, case.properties) for case in decoded} == {("mixed", 2), ("mixed", 3)}
+
+
+def test_outputs_that_differ_record_nothing(measured: Callable[..., None], tmp_path: Path) -> None:
+    """When lazy and stock differ, there are no results, and the error says where they differ."""
+    measured([], verify.OutputMismatch("entities[0]['a']: 1 in place of 2"))
+    output = tmp_path / "results.json"
+    outcome = bench("--output", output)
+    assert outcome.exit_code == 1
+    assert "entities[0]['a']: 1 in place of 2" in outcome.output
+    assert not output.exists()
+
+
+def test_measured_lines_are_kept(measured: Callable[..., None], tmp_path: Path) -> None:
+    """Ctrl-C keeps the lines before it; no chart is drawn."""
+    measured(_lines()[:2], KeyboardInterrupt())
+    output, chart = tmp_path / "results.json", tmp_path / "chart.svg"
+    outcome = bench("--quick", "--output", output, "--plot", chart)
+    assert outcome.exit_code == 130
+    assert "Interrupted: the measurements that were not made are missing." in outcome.output
+    assert outcome.output.splitlines()[-1] == "Error: interrupted after 2 of 3 measurements"
+    recorded = results.load(output)
+    assert recorded.interrupted
+    assert recorded.lines == _lines()[:2]
+    assert not chart.exists()
+
+
+def test_nothing_was_measured(measured: Callable[..., None], tmp_path: Path) -> None:
+    """Results of before stay."""
+    measured([], KeyboardInterrupt())
+    output, chart = tmp_path / "results.json", tmp_path / "chart.svg"
+    chart.write_text("before")
+    outcome = bench("--output", output, "--plot", chart)
+    assert outcome.exit_code == 130
+    assert outcome.output.endswith("Error: interrupted before anything was measured\n")
+    assert not output.exists()
+    assert chart.read_text() == "before"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "module"),
+    [
+        (("ndb",), "lazyentity.bench.clients.ndb"),
+        (("firestore",), "lazyentity.bench.clients.firestore"),
+        (("--firestore", "--collection", "c"), "lazyentity.bench.own_documents"),
+    ],
+)
+def test_a_client_that_is_not_installed(
+    arguments: tuple[str, ...], module: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setitem(sys.modules, module, None)
+    monkeypatch.delattr("lazyentity.bench.own_documents", raising=False)
+    outcome = bench(*arguments, "--output", tmp_path / "results.json")
+    assert outcome.exit_code == 2
+    client = arguments[0].strip("-")
+    assert outcome.output.startswith(f"Error: {client} cannot be imported (")
+    assert outcome.output.endswith(f"`pip install 'lazyentity[{client}]'`\n")
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "message"),
+    [
+        (RuntimeError("the server did not start"), 1, "the server did not start"),
+        (
+            subprocess.CalledProcessError(3, "python"),
+            1,
+            "a process of the demonstration ended with status 3; its error is above",
+        ),
+        (sides.PatchedProcess("lazyentity is active"), 1, "lazyentity is active"),
+        (KeyboardInterrupt(), 130, "interrupted"),
+        # It would show no difference.
+        (None, 2, "LAZYENTITY_DISABLE is set, so there is nothing to show; unset it"),
+    ],
+    ids=["server", "process", "patched", "interrupted", "switched-off"],
+)
+def test_a_demonstration_that_fails(
+    error: BaseException | None, status: int, message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        if error is not None:
+            raise error
+
+    if error is None:
+        monkeypatch.setenv("LAZYENTITY_DISABLE", "1")
+    monkeypatch.setattr(demo, "_run_both", fail)
+    outcome = CliRunner().invoke(demo.main)
+    assert (outcome.exit_code, outcome.output) == (status, f"Error: {message}\n")
+
+
+@pytest.mark.parametrize("client", ["datastore", "firestore"])
+def test_demo(client: str) -> None:
+    """The demonstration shows both codes, and equal totals."""
+    if client == "firestore":
+        pytest.importorskip("google.cloud.firestore")
+    options = ["--firestore"] if client == "firestore" else []
+    child = subprocess.run(
+        [sys.executable, "-m", "lazyentity", "demo", *options],
+        check=True,
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+    )
+    assert child.stdout.count(f"from google.cloud import {client}") == 2
+    assert child.stdout.count("import lazyentity.auto") == 1
+    assert "11,212.50         11,212.50   equal" in child.stdout
