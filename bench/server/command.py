@@ -1,22 +1,32 @@
-"""``python -m lazyentity server``: a Datastore server for the examples of the documentation."""
+"""``python -m lazyentity server``: a Datastore server for the examples of the documentation.
+
+``python -m lazyentity.bench.server`` is the same for tests and benchmarks, which start it as a
+child process: it serves over HTTP too, takes its options as JSON, and writes its ports as a line of
+JSON, ``{"grpc": PORT, "http": PORT}``.
+"""
 
 from __future__ import annotations
 
 import argparse
+import gc
+import json
+import os
 import signal
 import socket
 import sys
 import threading
+from typing import Any
 
 from lazyentity.bench.server import demo
 from lazyentity.bench.server.grpc_frontend import start_grpc
+from lazyentity.bench.server.http_frontend import start_http
 from lazyentity.bench.server.service import DatastoreService
 
 _PORT = 8081
 _HIGHEST_PORT = 65_535
 
 
-def stopped_by_signal() -> threading.Event:
+def _stopped_by_signal() -> threading.Event:
     """Return an event that SIGTERM or SIGINT sets."""
     stopped = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -76,7 +86,7 @@ def main(arguments: list[str], program: str) -> None:
     given = parser.parse_args(arguments)
     if not _is_free(given.port):
         parser.exit(2, f"port {given.port} is in use, or not allowed; choose another with --port\n")
-    stopped = stopped_by_signal()
+    stopped = _stopped_by_signal()
     if given.firestore:
         try:
             server, port = demo.start_firestore(given.port, is_loaded=given.demo)
@@ -95,5 +105,39 @@ def main(arguments: list[str], program: str) -> None:
         f"serving until Ctrl-C; in another terminal:\n\nexport {variable}=127.0.0.1:{port}\n"
     )
     sys.stdout.flush()
+    stopped.wait()
+    server.stop(grace=None).wait()
+
+
+def child(given: str) -> None:
+    """Serve until SIGTERM or SIGINT, or until the standard input is closed.
+
+    Args:
+        given: the options of `LoopbackServer` as JSON.
+    """
+    options: dict[str, Any] = json.loads(given)
+    is_loaded, http_port = options.pop("demo", False), 0
+    # Stored entities have no reference cycles; the collector would search them at every commit.
+    gc.set_threshold(100_000)
+    stopped = _stopped_by_signal()
+    if options.pop("firestore", False):
+        server, grpc_port = demo.start_firestore(0, is_loaded)
+    else:
+        service = DatastoreService(**options)
+        if is_loaded:
+            demo.load(service)
+        server, grpc_port = start_grpc(service, 0, calls_wait=bool(options.get("latency")))
+        _, http_port = start_http(service, 0)
+    sys.stdout.write(json.dumps({"grpc": grpc_port, "http": http_port}) + "\n")
+    sys.stdout.flush()
+
+    def wait_for_parent() -> None:
+        # A thread that waits inside sys.stdin holds its lock, and CPython aborts on the way out
+        # where it can't take that.
+        while os.read(sys.stdin.fileno(), 4096):
+            pass
+        stopped.set()
+
+    threading.Thread(target=wait_for_parent, daemon=True).start()
     stopped.wait()
     server.stop(grace=None).wait()

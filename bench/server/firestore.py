@@ -303,8 +303,8 @@ class FirestoreService:
         names = self._names(request.parent, query.structured_query)
         found = [Document.FromString(self.documents[name]) for name in names]
         response = types.RunAggregationQueryResponse.pb()(read_time=self.now())
-        for each in query.aggregations:
-            value = response.result.aggregate_fields[each.alias]
+        for number, each in enumerate(query.aggregations, start=1):
+            value = response.result.aggregate_fields[each.alias or f"field_{number}"]
             kind = each.WhichOneof("operator")
             if kind == "count":
                 value.integer_value = len(found)

@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 import threading
+from typing import Any
 
 _STOP_SECONDS = 10.0
 
@@ -22,29 +23,15 @@ class LoopbackServer:
     grpc_port: int
     http_port: int
 
-    def __init__(
-        self,
-        *,
-        batch_size: int | None = None,
-        lookup_limit: int | None = None,
-        latency: float = 0.0,
-        trusting: bool = False,
-        demo: bool = False,
-        firestore: bool = False,
-        start_timeout: float = 60.0,
-    ) -> None:
+    def __init__(self, *, start_timeout: float = 60.0, **options: Any) -> None:
         """Nothing runs before ``with``.
 
-        ``batch_size`` caps the entities in a batch of a query, ``lookup_limit`` the keys that one
-        Lookup answers. ``latency``, the time before every answer, and ``start_timeout`` are in
-        seconds. If ``trusting``, entities are stored without being parsed: the server costs less.
-        If ``demo``, the server begins with 300 orders. If ``firestore``, it serves Firestore, over
-        gRPC alone.
+        Args:
+            start_timeout: in seconds.
+            options: those of `DatastoreService`; ``demo=True`` to begin with 300 orders, and
+                ``firestore=True`` to serve Firestore, over gRPC alone.
         """
-        given = {"batch-size": batch_size, "lookup-limit": lookup_limit, "latency": latency or None}
-        self._options = [f"--{name}={of}" for name, of in given.items() if of is not None]
-        flags = {"trusting": trusting, "demo": demo, "firestore": firestore}
-        self._options += [f"--{name}" for name, is_set in flags.items() if is_set]
+        self._options = options
         self._start_timeout = start_timeout
 
     def __enter__(self) -> LoopbackServer:
@@ -55,7 +42,7 @@ class LoopbackServer:
                 error is on standard error.
         """
         self._process = subprocess.Popen(
-            [sys.executable, "-m", f"{__package__}", "--exit-with-parent", *self._options],
+            [sys.executable, "-m", f"{__package__}", json.dumps(self._options)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             # Ctrl-C in the terminal would end the server before this process has ended its calls.

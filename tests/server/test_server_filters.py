@@ -13,9 +13,7 @@ from google.cloud.datastore.helpers import GeoPoint
 from google.cloud.datastore.query import And, Or, PropertyFilter
 from google.cloud.datastore.query_profile import ExplainOptions
 
-from lazyentity.bench.server.process import LoopbackServer
-
-from .conftest import MakeClient, Put
+from .conftest import Put
 
 pytestmark = pytest.mark.any_backend
 
@@ -203,24 +201,6 @@ def test_bad_filters_are_refused(find: Find, filters: list[object], message: str
         find(*filters)
 
 
-@pytest.mark.parametrize(
-    ("name", "operator", "value", "message"),
-    [
-        ("a", "HAS_ANCESTOR", {"integer_value": 1}, "HAS_ANCESTOR filters __key__"),
-        ("a", "OPERATOR_UNSPECIFIED", {"integer_value": 1}, "no valid operator"),
-        ("a", "EQUAL", {}, "never indexed"),
-        ("__key__", "EQUAL", {"integer_value": 1}, "compares with keys only"),
-        ("__key__", "EQUAL", {"key_value": {"path": [{"kind": "K"}]}}, "neither an id nor a name"),
-    ],
-)
-def test_filters_that_no_client_makes_are_refused(
-    client: datastore.Client, name: str, operator: str, value: object, message: str
-) -> None:
-    """Filters that the stock client would not send are checked as well."""
-    with pytest.raises(exceptions.BadRequest, match=message):
-        _found(client, name, operator, value)
-
-
 # Aggregations.
 
 
@@ -291,50 +271,3 @@ def test_aliases_and_bounds(client: datastore.Client, put: Put) -> None:
     assert "null_value" in values.pop("none")
     counts = {alias: value.integer_value for alias, value in values.items()}
     assert counts == {"property_1": 5, "two": 2, "property_2": 5}
-
-
-def test_inside_a_transaction(
-    client: datastore.Client, make_client: MakeClient, server: LoopbackServer, put: Put
-) -> None:
-    """An aggregation counts among a transaction's reads: it sees its state, and may conflict."""
-    put("K", 1, a=1)
-    rival = make_client(server, client.project)
-    count = client.aggregation_query(client.query(kind="K")).count("n")
-
-    def count_twice() -> None:
-        with client.transaction():
-            before = _values(count)
-            rival.put(datastore.Entity(rival.key("K", 2)))
-            assert _values(count) == before == {"n": 1}
-            client.put(datastore.Entity(client.key("Other", 1)))
-
-    with pytest.raises(exceptions.Conflict):
-        count_twice()
-    assert _values(count) == {"n": 2}
-
-
-@pytest.mark.parametrize(
-    ("aggregations", "message"),
-    [
-        ([], "1 to 5 aggregations"),
-        ([{"count": {}}] * 6, "1 to 5 aggregations"),
-        ([{"count": {}, "alias": "n"}] * 2, "alias 'n'"),
-        ([{"alias": "n"}], "operator"),
-        ([{"sum": {}}], "sum must name a property"),
-        ([{"count": {"up_to": -1}}], "negative"),
-    ],
-)
-def test_bad_aggregations_are_refused(
-    client: datastore.Client, aggregations: list[object], message: str
-) -> None:
-    """An aggregation that Datastore would not accept is INVALID_ARGUMENT."""
-    with pytest.raises(exceptions.BadRequest, match=message):
-        client._datastore_api.run_aggregation_query(
-            request={
-                "project_id": client.project,
-                "aggregation_query": {
-                    "nested_query": {"kind": [{"name": "K"}]},
-                    "aggregations": aggregations,
-                },
-            }
-        )

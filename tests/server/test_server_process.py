@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import json
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
@@ -28,7 +29,6 @@ pytestmark = pytest.mark.any_backend
 
 SECONDS = 60
 _PROTOBUF = {"Content-Type": "application/x-protobuf"}
-_COMMAND = [sys.executable, "-m", "lazyentity.bench.server"]
 
 
 def _post(
@@ -47,7 +47,7 @@ def _post(
 def child() -> Iterator[subprocess.Popen[str]]:
     """A server started as the command line does, ready to serve."""
     with subprocess.Popen(
-        [*_COMMAND, "--exit-with-parent"],
+        [sys.executable, "-m", "lazyentity.bench.server", "{}"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -70,34 +70,50 @@ def test_signals_end_it_cleanly(child: subprocess.Popen[str], number: signal.Sig
     assert (status, child.stderr.read()) == (0, "")
 
 
-def test_the_command_of_the_documentation() -> None:
-    """It prints the variable by which clients find it; a port in use is one sentence."""
-    command = [sys.executable, "-m", "lazyentity", "server", "--port"]
-    with subprocess.Popen([*command, "0"], stdout=subprocess.PIPE, text=True) as process:
+@pytest.mark.parametrize("is_loaded", [False, True])
+def test_the_command_of_the_documentation(is_loaded: bool) -> None:
+    """It prints the variable by which clients find it; --demo stores the orders of the examples."""
+    command = [sys.executable, "-m", "lazyentity", "server", "--port", "0"]
+    options = ["--demo"] * is_loaded
+    with subprocess.Popen([*command, *options], stdout=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout is not None
-            lines = [process.stdout.readline() for _ in range(3)]
-            assert lines[0] == "serving until Ctrl-C; in another terminal:\n"
-            name, _, host = lines[2].removeprefix("export ").strip().partition("=")
+            lines = [process.stdout.readline() for _ in range(3 + is_loaded)]
+            assert lines[-3] == "serving until Ctrl-C; in another terminal:\n"
+            name, _, host = lines[-1].removeprefix("export ").strip().partition("=")
             assert name == "DATASTORE_EMULATOR_HOST"
-            client = make_client(int(host.rpartition(":")[2]), "grpc")
-            entity = datastore.Entity(client.key("Order", 1))
-            client.put(entity)
-            assert client.get(entity.key) == entity
-            port = host.rpartition(":")[2]
-            second = subprocess.run(
-                [*command, port], capture_output=True, text=True, timeout=SECONDS, check=False
+            client = make_client(int(host.rpartition(":")[2]), "grpc", project="demo")
+            found = list(client.query(kind="Order").fetch())
+            assert len(found) == 300 * is_loaded
+            assert all(
+                {"amount", "status"} <= order.keys() and len(order) == 100 for order in found
             )
-            assert second.returncode == 2
-            assert f"port {port} cannot be used; choose another with --port" in second.stderr
             process.send_signal(signal.SIGINT)
             assert process.wait(SECONDS) == 0
         finally:
             process.kill()
 
 
+def test_ports_that_cannot_be_used() -> None:
+    """A port in use, and a number that is none, are one sentence, without a log of gRPC."""
+    command = [sys.executable, "-m", "lazyentity", "server", "--port"]
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        sentences = {
+            port: f"port {port} is in use, or not allowed; choose another with --port\n",
+            "99999": "argument --port: 99999 is no port; give one from 0 to 65535\n",
+        }
+        for given, sentence in sentences.items():
+            done = subprocess.run(
+                [*command, given], capture_output=True, text=True, timeout=SECONDS, check=False
+            )
+            assert done.returncode == 2
+            assert done.stderr.endswith(sentence)
+            assert "\n" not in done.stderr.removesuffix("\n").rpartition("error: ")[2]
+
+
 def test_it_ends_with_its_parent(child: subprocess.Popen[str]) -> None:
-    """With --exit-with-parent, closing its standard input ends the server."""
+    """Closing its standard input ends the server."""
     assert child.stdin is not None
     child.stdin.close()
     assert child.wait(SECONDS) == 0
@@ -160,6 +176,25 @@ def test_http_errors_are_statuses(
     assert answered == status
     if code is not None:
         assert status_pb2.Status.FromString(body).code == grpc.StatusCode[code].value[0]
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "status", "name"),
+    [
+        ("nothing", b"{}", 404, "NOT_FOUND"),
+        ("lookup", b"{", 400, "INVALID_ARGUMENT"),
+        ("runQuery", b'{"gqlQuery": {"queryString": "SELECT *"}}', 501, "UNIMPLEMENTED"),
+    ],
+)
+def test_errors_in_json(
+    server: LoopbackServer, path: str, body: bytes, status: int, name: str
+) -> None:
+    """A refusal is the error object of a REST interface."""
+    answered, raw = _post(
+        server, f"/v1/projects/p:{path}", body, {"Content-Type": "application/json"}
+    )
+    error = json.loads(raw)["error"]
+    assert (answered, error["code"], error["status"]) == (status, status, name)
 
 
 def test_http_connections_are_kept(server: LoopbackServer) -> None:
