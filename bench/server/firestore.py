@@ -310,7 +310,8 @@ class FirestoreService:
                 value.integer_value = len(found)
                 continue
             path = getattr(each, kind).field.field_path
-            held = [sort_key(value) for one in found if (value := field_of(one, path)) is not None]
+            values = (field_of(document, path) for document in found)
+            held = [sort_key(one) for one in values if one is not None]
             numbers = [number for rank, number in held if rank == _RANKS["integer_value"]]
             if kind == "sum":
                 value.double_value = sum(numbers)
