@@ -6,7 +6,9 @@ names. They differ only in the first line, ``import lazyentity.auto``.
 
 from __future__ import annotations
 
+import json
 import statistics
+import sys
 import time
 from typing import Any
 
@@ -52,4 +54,4 @@ def run(client: str, lazy: bool, rounds: int) -> dict[str, float]:
 
 
 if __name__ == "__main__":
-    pass
+    sys.stdout.write(json.dumps(run(sys.argv[1], sys.argv[2] == "lazy", ROUNDS)))

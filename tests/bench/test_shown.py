@@ -62,10 +62,9 @@ def test_pages() -> None:
 def test_headlines() -> None:
     """They are of a query of 300 entities of 100 properties."""
     made = make_results(ratio=8)
-    assert tables.headline(made, "query").startswith(
-        "A query of 300 entities of 100 properties, one of them read, takes 100.0 ms instead of\n"
-        "800.0 ms with the"
-    )
+    sentence = " ".join(tables.headline(made, "query").split())
+    assert "300 entities of 100 properties, one of them read, takes 100.0 ms instead" in sentence
+    assert "of 800.0 ms with the" in sentence
     assert tables.headline(made, "asyncio query").startswith("An asyncio query")
     with pytest.raises(ValueError, match="no query of 300"):
         tables.headline(dataclasses.replace(made, lines=[]), "query")
