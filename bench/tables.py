@@ -77,22 +77,27 @@ def _size(line: Line) -> str:
     return f"{line.entities:,} x {line.properties:,}"
 
 
-def _calls(section: str, lines: Sequence[Line]) -> Table:
-    headers = ("call", "entities x properties", "done", "stock ms", "lazy ms")
-    rows = [
-        [
-            *(line.case, _size(line), line.done, _time(line.stock), _time(line.lazy)),
-            *(_spread(line.ratio), "-" if line.cpu_ratio is None else _spread(line.cpu_ratio)),
-        ]
-        for line in lines
-    ]
-    return _table(section, (*headers, "stock / lazy", "CPU"), rows, 1)
+def _each(section: str, lines: Sequence[Line]) -> Table:
+    """A row for each case."""
+    headers = ("call", "entities x properties", "done", "stock", "lazy")
+    rows = []
+    for line in lines:
+        unit = line.unit.partition(" ")[0]
+        times = (f"{_time(side)} {unit}" for side in (line.stock, line.lazy))
+        cpu = "-" if line.cpu_ratio is None else _spread(line.cpu_ratio)
+        rows.append([line.case, _size(line), line.done, *times, _spread(line.ratio), cpu])
+    units = "; ".join(dict.fromkeys(line.unit for line in lines))
+    return _table(f"{section}: {units}", (*headers, "stock / lazy", "CPU"), rows, 1)
 
 
-def _conversions(section: str, lines: Sequence[Line]) -> Table:
+_BASES = ("4 read", "1 changed", "put", "to_dict()")
+"""The reads and changes whose times are shown, of a case that has several."""
+
+
+def _by_shape(section: str, lines: Sequence[Line]) -> Table:
     """A row for entities of one shape, with the times of the middle read and a ratio for each."""
     done = list(dict.fromkeys(line.done for line in lines))
-    base = next((each for each in ("4 read", "1 changed") if each in done), done[0])
+    base = next(each for each in _BASES if each in done)
     rows = []
     for (case, properties), group in groupby(lines, key=lambda line: (line.case, line.properties)):
         by_done = {line.done: line for line in group}
@@ -114,7 +119,8 @@ def tables(results: Results) -> Iterator[Table]:
             return
     for section, group in groupby(results.lines, key=lambda line: line.section):
         lines = list(group)
-        yield (_calls if lines[0].unit == PER_CALL else _conversions)(section, lines)
+        has_shapes = section != "calls" and any(line.done in _BASES for line in lines)
+        yield (_by_shape if has_shapes else _each)(section, lines)
 
 
 def _print(console: Console, table: Table) -> None:

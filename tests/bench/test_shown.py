@@ -41,7 +41,7 @@ def test_conversions_have_a_ratio_for_each_read() -> None:
 
 def test_calls_have_the_ratio_of_cpu_time() -> None:
     rows = [line.split() for line in _printed(make_results(ratio=8), 120).splitlines()]
-    expected = "query 300 x 100 1 read 800.0 100.0 8.0x ±15% 16.0x ±15%"
+    expected = "query 300 x 100 1 read 800.0 ms 100.0 ms 8.0x ±15% 16.0x ±15%"
     assert expected.split() in rows
 
 
