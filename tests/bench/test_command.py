@@ -23,7 +23,7 @@ pytestmark = pytest.mark.any_backend
 
 _WITHOUT_FURTHER_EXTRAS = """
 import sys
-for name in ("fastapi", "orjson", "pandas", "psutil", "pydantic", "tabulate", "zstandard"):
+for name in ("psutil", "tabulate", "zstandard"):
     sys.modules[name] = None
 import lazyentity.bench.cli, lazyentity.bench.demo, lazyentity.bench.server.command
 """
