@@ -108,8 +108,6 @@ setup(
         "arrow": ["pyarrow>=17"],
         "packed": ["orjson>=3.10", "zstandard>=0.22"],
         "pandas": ["pandas>=2.2"],
-        # The tables of a profile.
-        "profile": ["rich>=13"],
         **extras(),
     },
     packages=list(PACKAGES),

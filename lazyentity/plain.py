@@ -126,7 +126,7 @@ def _stock(entity: Any) -> Entity:
     if touched or deleted or attributes:
         _take_over(plain, entity, attributes)
     if undecoded:
-        counts.copied(undecoded, "materialize()")
+        counts.decode(undecoded, "materialize()")
     return plain  # type: ignore[no-any-return]  # of the backend's
 
 

@@ -21,7 +21,7 @@ from lazyentity.patches.locks import ForkableLock
 from lazyentity.patches.notices import warn
 from lazyentity.patches.registry import Seam, modules_holding_any
 from lazyentity.patches.spec import ClientSpec
-from lazyentity.profiling.packages import CLIENT_PACKAGES
+from lazyentity.profiling import CLIENT_PACKAGES
 
 __all__ = ["patch", "patched", "unpatch"]
 

@@ -34,7 +34,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     if is_set(PROFILE):
         # A report of this process would take the place of that of the user's program.
-        importlib.import_module("lazyentity.profiling.environment").cancel()
+        importlib.import_module("lazyentity.profiling.collection").cancel()
     given = list(sys.argv[1:] if arguments is None else arguments)
     parser = _parser()
     name = parser.parse_args(given[:1]).command

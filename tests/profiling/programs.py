@@ -15,16 +15,6 @@ def _programs(bodies: dict[str, str]) -> dict[str, str]:
     return {name: begin + textwrap.indent(body, "    ") for name, body in bodies.items()}
 
 
-def _validating(models: dict[str, tuple[str, str]]) -> dict[str, str]:
-    """Return programs that define models, and make something of each entity by a call."""
-    calls = _programs(
-        {name: f"return [{call} for entity in query.fetch()]" for name, (_, call) in models.items()}
-    )
-    return {name: f"{models[name][0]}\n{call}" for name, call in calls.items()}
-
-
-_DUMPED = "Order.model_validate(entity).model_dump()"
-
 KEYS: Final = _programs(
     {
         "list of ids": "return [entity.key.id for entity in query.fetch()]",
@@ -134,20 +124,6 @@ return found
         "orjson": (
             "return [orjson.dumps(entity, option=orjson.OPT_SORT_KEYS) for entity in query.fetch()]"
         ),
-        "storage": """
-found = []
-for entity in query.fetch():
-    try:
-        found.append(str(dict.get(entity, "a")))
-    except TypeError:
-        found.append(str(entity.key.id))
-return found
-""",
-        "kept": """
-cache = {entity.key.id: entity for entity in query.fetch()}
-yield
-return [cache[number]["a"] for number in sorted(cache)]
-""",
         "messages": """
 iterator = query.fetch()
 found, convert = [], iterator.item_to_value
@@ -177,96 +153,6 @@ for entity in query.fetch():
 entities = client.get_multi([client.key(KIND, number) for number in (1, 2)])
 return sorted((entity["a"], entity.get("f")) for entity in entities)
 """,
-        "a cache": """
-cache = {}
-for entity in query.fetch():
-    entity["a"], entity["b"]
-    cache[entity.key.id] = entity
-yield
-return [(cache[number]["a"], cache[number]["b"]) for number in sorted(cache)]
-""",
-        "a library in C": """
-found = []
-for entity in query.fetch():
-    try:
-        found.append(unadapted(entity))
-    except TypeError:
-        found.append(unadapted(lazyentity.materialize(entity)))
-return found
-""",
-    }
-) | _validating(
-    {
-        "a model": (
-            "class Order(pydantic.BaseModel):\n    a: int\n    b: str\n",
-            _DUMPED,
-        ),
-        "a model with a property that is missing": (
-            "class Order(pydantic.BaseModel):\n    a: int\n    f: str | None = None\n",
-            _DUMPED,
-        ),
-        "a model with aliases": (
-            """
-class Order(pydantic.BaseModel):
-    first: int = pydantic.Field(validation_alias="a")
-    last: str = pydantic.Field("none", validation_alias=pydantic.AliasChoices("z", "f"))
-""",
-            _DUMPED,
-        ),
-        "two models": (
-            """
-class Order(pydantic.BaseModel):
-    a: int
-    b: str
-
-class Other(pydantic.BaseModel):
-    c: float
-    a: str
-
-kinds = pydantic.TypeAdapter(Order | Other)
-""",
-            "kinds.validate_python(entity).model_dump()",
-        ),
-        "a model of everything": (
-            """
-class Order(pydantic.BaseModel):
-    model_config = pydantic.ConfigDict(extra="allow")
-    a: int
-""",
-            'Order.model_validate(entity).model_dump(mode="json")',
-        ),
-        "a model that looks at everything": (
-            """
-class Order(pydantic.BaseModel):
-    a: int
-
-    @pydantic.model_validator(mode="before")
-    @classmethod
-    def _longer(cls, values):
-        return {"a": len(values)}
-""",
-            _DUMPED,
-        ),
-        "a model, or a dict": (
-            """
-class Order(pydantic.BaseModel):
-    z: int
-
-kinds = pydantic.TypeAdapter(Order | dict[str, object])
-""",
-            "kinds.validate_python(entity)",
-        ),
-        "a model, and a dict": (
-            """
-class Order(pydantic.BaseModel):
-    a: int
-
-class Page(pydantic.BaseModel):
-    order: Order
-    held: dict[str, object]
-""",
-            'Page.model_validate({"order": entity, "held": entity}).model_dump()',
-        ),
     }
 )
 """Programs that read some properties."""
