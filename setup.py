@@ -113,9 +113,19 @@ setup(
     packages=list(PACKAGES),
     package_dir=PACKAGES,
     package_data={"lazyentity": ["py.typed"], "lazyentity.native": ["*.pyi"]},
-    entry_points={"console_scripts": ["lazyentity-run = lazyentity.cli.entry:script"]},
+    entry_points={
+        "console_scripts": [
+            "lazyentity = lazyentity.cli.entry:command",
+            "lazyentity-run = lazyentity.cli.entry:script",
+        ]
+    },
     ext_modules=extensions(),
     cmdclass={"build_ext": BuildNative},
-    options={"build_ext": {"parallel": str(os.cpu_count() or 1)}},
+    options={
+        "build_ext": {"parallel": str(os.cpu_count() or 1)},
+        # One .pth file, which type checkers read. They cannot read setuptools' import hook, which it
+        # installs for packages in other folders than their names say; the links show them, too.
+        "editable_wheel": {"mode": "compat"},
+    },
     zip_safe=False,
 )

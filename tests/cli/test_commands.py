@@ -14,9 +14,8 @@ from unittest import mock
 import pytest
 
 from lazyentity import __version__
-from lazyentity.cli import commands, dispatch
-from lazyentity.cli.commands import COMMANDS, Command
-from lazyentity.cli.failures import Failure
+from lazyentity.cli import dispatch
+from lazyentity.cli.dispatch import COMMANDS, Command, Failure
 
 pytestmark = pytest.mark.any_backend
 
@@ -26,7 +25,7 @@ def command(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     """A module with a command ``made``, whose ``main`` the test sets."""
     module = ModuleType("made_command")
     monkeypatch.setitem(sys.modules, module.__name__, module)
-    monkeypatch.setitem(commands.COMMANDS, "made", Command(module.__name__, "a test", "bench"))
+    monkeypatch.setitem(COMMANDS, "made", Command(module.__name__, "a test", "bench"))
     return module
 
 
@@ -147,7 +146,7 @@ def test_a_missing_requirement(
     assert dispatch.main(["made"]) == 2
     assert capsys.readouterr().err == (
         f"python -m lazyentity made: the module {missing} is not installed; install what this "
-        "command needs with `pip install 'lazyentity[bench]'`\n"
+        "command needs with `pip install '.[bench]'` in a checkout of lazyentity\n"
     )
 
 
@@ -164,7 +163,7 @@ def test_a_missing_module_of_ours_is_an_error(
     command: ModuleType, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """No extra installs it."""
-    monkeypatch.setitem(commands.COMMANDS, "made", Command("lazyentity.missing", "", "bench"))
+    monkeypatch.setitem(COMMANDS, "made", Command("lazyentity.missing", "", "bench"))
     with pytest.raises(ModuleNotFoundError):
         dispatch.main(["made"])
 
