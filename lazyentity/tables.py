@@ -31,7 +31,7 @@ def to_pandas(
     objects: bool = False,
     key: str | None = None,
     key_as: KeyForm = "key",
-    missing: Missing = "null",
+    missing: Missing = "some",
 ) -> pandas.DataFrame:
     """Return properties of entities as a ``pandas.DataFrame``, a row for each entity.
 
@@ -111,7 +111,7 @@ def to_arrow(
     objects: bool = False,
     key: str | None = None,
     key_as: KeyForm = "key",
-    missing: Missing = "null",
+    missing: Missing = "some",
 ) -> pyarrow.Table:
     """Return properties of entities as a ``pyarrow.Table``, a row for each entity.
 
