@@ -310,7 +310,6 @@ def _imported(library: str) -> Any:
     try:
         return importlib.import_module(library)
     except ImportError as error:
-        extra = library.removeprefix("py")
         raise ImportError(
-            f"{library} is not installed; install lazyentity[{extra}]", name=error.name
+            f"{library} is not installed; install it with `pip install {library}`", name=error.name
         ) from error

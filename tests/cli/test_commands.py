@@ -7,6 +7,7 @@ import importlib
 import io
 import os
 import sys
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 from unittest import mock
@@ -14,6 +15,7 @@ from unittest import mock
 import pytest
 
 from lazyentity import __version__
+from lazyentity._choice import Obstacle
 from lazyentity.cli import dispatch
 from lazyentity.cli.dispatch import COMMANDS, Command, Failure
 
@@ -229,3 +231,30 @@ def test_a_backend_that_is_not_there(
     vars(command)["main"] = lambda *_: 0
     assert dispatch.main(["made"]) == 2
     assert "LAZYENTITY_BACKEND='naive' is not a backend" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("other", [None, Path("/site-packages")])
+def test_a_checkout_without_the_native_backend(
+    other: Path | None,
+    command: ModuleType,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """It may have been imported for an installed copy, because it is the current folder."""
+    monkeypatch.delenv("LAZYENTITY_BACKEND", raising=False)
+    monkeypatch.setattr(dispatch, "obstacle", lambda: Obstacle("it was not built", ""))
+    monkeypatch.setattr(dispatch, "_installed_elsewhere", lambda _: other)
+    vars(command)["main"] = lambda *_: 0
+    assert dispatch.main(["made"]) == 0
+    told = capsys.readouterr().err
+    assert told.startswith("lazyentity: imported from the checkout ")
+    assert "the slower one: it was not built" in told
+    assert ("copy in /site-packages, run `lazyentity`" in told) == (other is not None)
+
+
+def test_the_script(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """Its name is in its help and in its errors."""
+    monkeypatch.setattr(sys, "argv", ["/bin/lazyentity", "doctor", "--help"])
+    with pytest.raises(SystemExit, match=r"^0$"):
+        dispatch.main()
+    assert capsys.readouterr().out.startswith("usage: lazyentity doctor ")
