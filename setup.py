@@ -123,8 +123,8 @@ setup(
     cmdclass={"build_ext": BuildNative},
     options={
         "build_ext": {"parallel": str(os.cpu_count() or 1)},
-        # One .pth file, which type checkers read. They cannot read setuptools' import hook, which it
-        # installs for packages in other folders than their names say; the links show them, too.
+        # A .pth file, which type checkers read. They cannot read the import hook that setuptools
+        # installs for packages in folders of other names; the links show these packages, too.
         "editable_wheel": {"mode": "compat"},
     },
     zip_safe=False,

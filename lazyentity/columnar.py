@@ -5,6 +5,7 @@ The backend decodes them from the bytes: nothing is stored in the entities.
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -118,9 +119,9 @@ def _columns(entities: Iterator[Any], wanted: _Wanted) -> dict[str, list[Any]]:
         first = list(itertools.islice(entities, 1))
         if not first:
             break
-        lacking: list[str] = []
-        _append(first, wanted, made, keys, lambda _, name, found=lacking: found.append(name))
-        wanted.unseen.intersection_update(lacking)
+        lacking: set[str] = set()
+        _append(first, wanted, made, keys, functools.partial(_note_missing, lacking))
+        wanted.unseen &= lacking
         wanted.is_empty = False
         # Nothing here keeps an entity.
         del first
@@ -170,6 +171,10 @@ def _key_as(entity: Any, form: KeyForm) -> Any:
     if form == "key" or key is None:
         return key
     return key.id_or_name if form == "id" else key.flat_path
+
+
+def _note_missing(lacking: set[str], entity: Any, name: str) -> None:
+    lacking.add(name)
 
 
 def _refuse_missing(entity: Any, name: str) -> NoReturn:

@@ -10,12 +10,13 @@ from google.auth.credentials import AnonymousCredentials
 from google.cloud import datastore
 
 import lazyentity
+from lazyentity.readers import prepared_reader
 from tests.support.strategies.samples import PLAIN
 
-CLIENT = datastore.Client(project="demo", credentials=AnonymousCredentials())  # type: ignore[no-untyped-call]
+CLIENT = datastore.Client(project="demo", credentials=AnonymousCredentials())
 LAZY = lazyentity.LazyEntity.from_bytes(PLAIN)
 STOCK = lazyentity.materialize(LAZY)
-QUERY = CLIENT.query(kind="Order")  # type: ignore[no-untyped-call]  # upstream is untyped
+QUERY = CLIENT.query(kind="Order")
 
 WRONG: dict[str, tuple[Callable[..., Any], tuple[Any, ...], str]] = {
     "a list of names, lazy": (lazyentity.to_dict, (LAZY, ["text"]), "unpack a list: *names"),
@@ -65,9 +66,9 @@ def test_models_of_ndb(function: Any) -> None:
 
 def test_a_misspelt_name_to_prefetch() -> None:
     """One warning, once a hundred entities lack the property; rarer properties are no mistake."""
-    reader = lazyentity.readers.prepared_reader(["number", "nunber"], False)
+    prepare: Any = prepared_reader(["number", "nunber"], False).prepare
     for _ in range(99):
-        reader.prepare(lazyentity.LazyEntity.from_bytes(PLAIN))
+        prepare(lazyentity.LazyEntity.from_bytes(PLAIN))
     with pytest.warns(RuntimeWarning, match="first 100 entities have no property 'nunber'"):
-        reader.prepare(lazyentity.LazyEntity.from_bytes(PLAIN))
-    reader.prepare(lazyentity.LazyEntity.from_bytes(PLAIN))
+        prepare(lazyentity.LazyEntity.from_bytes(PLAIN))
+    prepare(lazyentity.LazyEntity.from_bytes(PLAIN))
