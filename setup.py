@@ -38,6 +38,16 @@ def packages() -> dict[str, str]:
     return found
 
 
+def package_dir() -> dict[str, str]:
+    """Return the folders of the packages.
+
+    In an editable installation, all packages are found below the checkout, by the links. So one
+    .pth file leads there, which type checkers read. For folders of other names than the packages',
+    setuptools installs an import hook, which they cannot read.
+    """
+    return {"": "."} if "editable_wheel" in sys.argv else PACKAGES
+
+
 def extensions() -> list[Extension]:
     """Return the extensions of the native backend, which need not compile."""
     return [
@@ -111,7 +121,7 @@ setup(
         **extras(),
     },
     packages=list(PACKAGES),
-    package_dir=PACKAGES,
+    package_dir=package_dir(),
     package_data={"lazyentity": ["py.typed"], "lazyentity.native": ["*.pyi"]},
     entry_points={
         "console_scripts": [
@@ -121,11 +131,6 @@ setup(
     },
     ext_modules=extensions(),
     cmdclass={"build_ext": BuildNative},
-    options={
-        "build_ext": {"parallel": str(os.cpu_count() or 1)},
-        # A .pth file, which type checkers read. They cannot read the import hook that setuptools
-        # installs for packages in folders of other names; the links show these packages, too.
-        "editable_wheel": {"mode": "compat"},
-    },
+    options={"build_ext": {"parallel": str(os.cpu_count() or 1)}},
     zip_safe=False,
 )
