@@ -25,10 +25,9 @@ def require_entity(function: str, given: object) -> None:
 
 
 def hint_for(given: object) -> str:
-    """Return what to do with a model or a query of ndb or db; empty for other objects."""
-    of_models = "google.cloud.ndb.", "google.appengine.ext."
-    kinds = [*type(given).__mro__, *(given.__mro__ if isinstance(given, type) else ())]
-    if any(str(kind.__module__).startswith(of_models) for kind in kinds):
+    """Return what to do with a model, or the class of one; empty for other objects."""
+    kind = given if isinstance(given, type) else type(given)
+    if hasattr(kind, "_get_kind"):
         return "; lazyentity.patch() makes models lazy, and their attributes are read as ever"
     return ""
 

@@ -43,68 +43,28 @@ client.put(entity)
 entity = client.get(client.key(KIND, 1))
 return entity is not None and entity.key.id
 """,
-        "get_multi": (
-            "return len(client.get_multi([client.key(KIND, number) for number in (1, 2, 9)]))"
-        ),
-        "query, assign, put": """
-for entity in query.fetch():
-    entity["state"] = "paid"
-    client.put(entity)
-""",
         "put of the same": "client.put_multi(list(query.fetch()))",
         "put under another key": """
 for entity in list(query.fetch()):
     entity.key = client.key(KIND, entity.key.id + 10)
     client.put(entity)
 """,
-        "put inside of another": """
-around = Entity(client.key(KIND, 20))
-around["parts"] = list(query.fetch())
-client.put(around)
-""",
         "transaction": """
 with client.transaction() as transaction:
     for entity in query.fetch():
         transaction.put(entity)
-""",
-        "batch": """
-batch = client.batch()
-with batch:
-    for entity in query.fetch():
-        batch.put(entity)
-""",
-        "bulk": "bulk.put_many(client, query.fetch())",
-        "update": """
-for entity in query.fetch():
-    entity.update(state="paid")
-    client.put(entity)
 """,
         "delete of a property": """
 for entity in query.fetch():
     del entity["a"]
     client.put(entity)
 """,
-        "pop without a value": 'return [entity.pop("z", None) for entity in query.fetch()]',
-        "cleared": """
-for entity in query.fetch():
-    entity.clear()
-    client.put(entity)
-""",
         "raw": "return [len(lazyentity.raw(entity)) for entity in query.fetch()]",
         "detached": "return [entity.key.id for entity in lazyentity.detach(query.fetch())]",
-        "copied": "return [sorted(copy.copy(entity)) for entity in query.fetch()]",
         "pickled": "return [pickle.loads(pickle.dumps(entity)) for entity in query.fetch()]",
         "compared": "return [entity == {} for entity in query.fetch()]",
-        "compared with others": """
-known = client.get(client.key(KIND, 1))
-return [entity == known for entity in query.fetch() if entity.key.id != 1]
-""",
         "columns": 'return lazyentity.columns(query.fetch(), ["a", "f"])',
-        "materialized": (
-            "return [dict(lazyentity.materialize(entity)) for entity in query.fetch()]"
-        ),
         "truth": "return sum(1 for entity in query.fetch() if entity)",
-        "length": "return [len(entity) for entity in query.fetch()]",
         "in": 'return ["f" in entity for entity in query.fetch()]',
         "names": "return [sorted(entity) + sorted(entity.keys()) for entity in query.fetch()]",
         "a property that is missing": 'return [entity.get("z") for entity in query.fetch()]',
@@ -118,9 +78,6 @@ for entity in query.fetch():
 return found
 """,
         "index flags": "return [sorted(entity.exclude_from_indexes) for entity in query.fetch()]",
-        "attributes": (
-            'return [sorted(vars(entity)["exclude_from_indexes"]) for entity in query.fetch()]'
-        ),
         "orjson": (
             "return [orjson.dumps(entity, option=orjson.OPT_SORT_KEYS) for entity in query.fetch()]"
         ),

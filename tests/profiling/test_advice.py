@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import importlib
 import pickle
 import re
@@ -71,8 +70,6 @@ def _run(client: datastore.Client, path: Path) -> tuple[Any, list[Advice]]:
         "__name__": "advised",
         "Entity": datastore.Entity,
         "KIND": KIND,
-        "bulk": importlib.import_module("lazyentity.bulk"),
-        "copy": copy,
         "lazyentity": lazyentity,
         "orjson": importlib.import_module("orjson"),
         "pickle": pickle,
