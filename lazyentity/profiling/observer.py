@@ -15,8 +15,7 @@ ENTITY_COUNTS: Final = object()
 """The key of the counts among the originals of an entity of the pure backend."""
 
 STORAGE: Final = "code that reads storage"
-VALIDATION: Final = "validation by pydantic"
-"""Operations of libraries that take properties past the methods of an entity."""
+"""The operation of libraries that take properties past the methods of an entity."""
 
 _listeners: list[Callable[[ProfileData | None], None]] = []
 
