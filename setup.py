@@ -35,6 +35,16 @@ def packages() -> dict[str, str]:
     return found
 
 
+def package_dir() -> dict[str, str]:
+    """Return the folders of the packages.
+
+    In an editable installation, all packages are found below the checkout, by the links. So one
+    .pth file leads there, which type checkers read. For folders of other names than the packages',
+    setuptools installs an import hook, which they cannot read.
+    """
+    return {"": "."} if "editable_wheel" in sys.argv else PACKAGES
+
+
 def extensions() -> list[Extension]:
     """Return the extensions of the native backend, which need not compile."""
     return [
@@ -89,14 +99,17 @@ setup(
         "arrow": ["pyarrow>=17"],
         "packed": ["orjson>=3.10", "zstandard>=0.22"],
         "pandas": ["pandas>=2.2"],
-        # The tables of a profile.
-        "profile": ["rich>=13"],
         **extras(),
     },
     packages=list(PACKAGES),
-    package_dir=PACKAGES,
+    package_dir=package_dir(),
     package_data={"lazyentity": ["py.typed"], "lazyentity.native": ["*.pyi"]},
-    entry_points={"console_scripts": ["lazyentity-run = lazyentity.cli.entry:script"]},
+    entry_points={
+        "console_scripts": [
+            "lazyentity = lazyentity.cli.entry:command",
+            "lazyentity-run = lazyentity.cli.entry:script",
+        ]
+    },
     ext_modules=extensions(),
     cmdclass={"build_ext": BuildNative},
     options={"build_ext": {"parallel": str(os.cpu_count() or 1)}},

@@ -6,8 +6,3 @@ lines of user code.
 The idea of the microbenchmark, decoding in full against decoding lazily over a range of attribute
 counts, is from the 2016 Google App Engine post on lazily decoded Datastore entities.
 """
-
-from lazyentity.profiling.callsites import APPLICATIONS
-
-# A profile of the benchmark names its lines.
-APPLICATIONS.add(__name__)

@@ -116,4 +116,4 @@ def __dir__() -> list[str]:
 
 # With the switch set nothing is imported: see lazyentity.auto.
 if is_set(PROFILE) and not is_set(DISABLE):
-    importlib.import_module("lazyentity.profiling.environment").begin()
+    importlib.import_module("lazyentity.profiling.collection").begin()

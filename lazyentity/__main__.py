@@ -1,4 +1,4 @@
-"""``python -m lazyentity``: the commands, listed in :mod:`lazyentity.cli.commands`."""
+"""``python -m lazyentity``: the commands, listed in :mod:`lazyentity.cli.dispatch`."""
 
 from __future__ import annotations
 

@@ -30,8 +30,8 @@ NATIVE_MODULES = (
 
 
 BUILD_IT: Final = (
-    "install a wheel of lazyentity for this platform, or install a C compiler and the headers of "
-    "Python and run pip install --force-reinstall --no-cache-dir --no-deps lazyentity"
+    "install a C compiler and the headers of Python, and run `pip install --force-reinstall "
+    "--no-cache-dir --no-deps .` in a checkout of lazyentity"
 )
 """How to get the native backend where it was not built; setup.py says it, too."""
 

@@ -13,7 +13,7 @@ KeyForm: TypeAlias = Literal["key", "id", "path"]
 
 
 Refuse: TypeAlias = Callable[[Any, str], None]
-"""Raises the error for an entity that lacks a property."""
+"""Called for each property that an entity lacks; it may raise."""
 
 
 class Operations(Protocol):

@@ -41,6 +41,18 @@ is_eager: Callable[[], bool] = EAGER.get
 """Say whether this is called inside :func:`eager`."""
 
 
+def require_flag(function: str, option: str, given: object) -> None:
+    """Check an option that is on or off.
+
+    Raises:
+        TypeError: if it is neither a bool nor None.
+    """
+    if given is not None and not isinstance(given, bool):
+        raise TypeError(
+            f"{function}() takes {option}= as True or False, not as {type(given).__qualname__}"
+        )
+
+
 @functools.cache
 def is_switched_off() -> bool:
     """Say whether the environment asks for stock entities.

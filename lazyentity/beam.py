@@ -1,4 +1,4 @@
-"""Lazy reads of Datastore in pipelines of Apache Beam: ``pip install 'lazyentity[beam]'``."""
+"""Lazy reads of Datastore in pipelines of Apache Beam."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ try:
 except ImportError as error:
     raise ImportError(
         f"lazyentity.beam needs Apache Beam with its extra gcp ({error}); install it by "
-        "pip install 'lazyentity[beam]'"
+        "pip install 'apache-beam[gcp]'"
     ) from error
 
 __all__ = ["ReadFromDatastore"]

@@ -5,14 +5,16 @@ The backend decodes them from the bytes: nothing is stored in the entities.
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Iterable, Iterator
-from typing import Any, Final, Literal, NamedTuple, TypeAlias, get_args
+from dataclasses import dataclass
+from typing import Any, Final, Literal, NoReturn, TypeAlias, get_args
 
 from google.cloud.datastore.entity import Entity
 
 from lazyentity._backend import append_columns
-from lazyentity._dispatch import KeyForm, operations_of
+from lazyentity._dispatch import KeyForm, Refuse, operations_of
 from lazyentity._types import describe_type, require_entity, require_several
 from lazyentity._unboxed import unboxed_of
 from lazyentity.codec.describing import describe_entity, safe_repr
@@ -21,7 +23,7 @@ from lazyentity.plain import plain_copy, to_dict
 BATCH = 10_000
 """Entities of a batch, unless the caller chooses another number."""
 
-Missing: TypeAlias = Literal["null", "raise"]
+Missing: TypeAlias = Literal["some", "null", "raise"]
 
 # get_args() takes as long as the columns of some ten entities.
 _KEY_FORMS: Final = get_args(KeyForm)
@@ -34,7 +36,7 @@ def columns(
     *,
     key: str | None = None,
     key_as: KeyForm = "key",
-    missing: Missing = "null",
+    missing: Missing = "some",
 ) -> dict[str, list[Any]]:
     """Return the values of properties, a list of values for each name.
 
@@ -50,20 +52,21 @@ def columns(
 
     Args:
         entities: lazy or stock entities; an iterator is consumed, and no entity of it is kept.
-        names: the properties. A name that no entity has gives a column of None.
+        names: the properties.
         key: the name of a first column, with the keys of the entities. Without a name, there is
             none.
         key_as: what that column has: the ``"key"``, its ``"id"`` (``key.id_or_name``), or its
             ``"path"`` (``key.flat_path``). None stands where an entity has no key.
-        missing: ``"raise"`` refuses entities that lack one of the properties. Null values are no
-            lack.
+        missing: ``"some"`` entities may lack a property, but not all of them: such a name is taken
+            for misspelt. ``"null"`` accepts also names that no entity has. ``"raise"`` refuses
+            each entity that lacks one of the properties. Null values are no lack.
 
     Returns:
         The columns, in the order of ``names``, each with a value for each entity. None stands where
         an entity lacks the property. Values are plain, as of :func:`to_dict`.
 
     Raises:
-        KeyError: if an entity lacks a property, and ``missing`` is ``"raise"``.
+        KeyError: if entities lack a property, and ``missing`` says that they may not.
         TypeError: if ``names`` is a string, ``entities`` is a single entity, one of them is no
             entity, or code that bypasses dict methods put an undecoded property of another entity
             into one.
@@ -72,23 +75,69 @@ def columns(
         RuntimeError: if a property was not prefetched, and reading it is refused: see :func:`wrap`.
     """
     require_several("columns", entities)
-    return _columns(unboxed_of(entities), _wanted(names, key, key_as, missing))
+    wanted = _wanted(names, key, key_as, missing)
+    made = _columns(unboxed_of(entities), wanted)
+    wanted.require_seen()
+    return made
 
 
-class _Wanted(NamedTuple):
-    """The checked arguments of a call."""
+@dataclass
+class _Wanted:
+    """The checked arguments of a call.
+
+    Attributes:
+        unseen: names that no entity has had so far, if one has to.
+        is_empty: whether there was no entity.
+    """
 
     names: tuple[str, ...]
     key: str | None
     key_as: KeyForm
     is_complete: bool
+    unseen: set[str]
+    is_empty: bool = True
+
+    def require_seen(self) -> None:
+        """Check the names after the last entity.
+
+        Raises:
+            KeyError: if no entity had one of them.
+        """
+        if self.unseen and not self.is_empty:
+            names = " or ".join(safe_repr(name) for name in self.names if name in self.unseen)
+            raise KeyError(
+                f"no entity has a property {names}; correct the name, or pass missing='null'"
+            )
 
 
 def _columns(entities: Iterator[Any], wanted: _Wanted) -> dict[str, list[Any]]:
-    known = wanted.names
-    made: list[list[Any]] = [[] for _ in known]
+    """Return the columns, and take note of the names that the entities have."""
+    made: list[list[Any]] = [[] for _ in wanted.names]
     keys: list[Any] = []
-    refuse = _refuse_missing if wanted.is_complete else None
+    while wanted.unseen:
+        # One by one, until an entity has had each of the names: mostly, the first one has.
+        first = list(itertools.islice(entities, 1))
+        if not first:
+            break
+        lacking: set[str] = set()
+        _append(first, wanted, made, keys, functools.partial(_note_missing, lacking))
+        wanted.unseen &= lacking
+        wanted.is_empty = False
+        # Nothing here keeps an entity.
+        del first
+    _append(entities, wanted, made, keys, _refuse_missing if wanted.is_complete else None)
+    columns = dict(zip(wanted.names, made, strict=True))
+    return columns if wanted.key is None else {wanted.key: keys, **columns}
+
+
+def _append(
+    entities: Iterable[Any],
+    wanted: _Wanted,
+    made: list[list[Any]],
+    keys: list[Any],
+    refuse: Refuse | None,
+) -> None:
+    known = wanted.names
 
     def values_of_other(entity: Any) -> list[Any]:
         own = operations_of(entity)
@@ -97,20 +146,21 @@ def _columns(entities: Iterator[Any], wanted: _Wanted) -> dict[str, list[Any]]:
         require_entity("columns", entity)
         present = [name for name in known if name in entity]
         if refuse is not None and len(present) < len(known):
-            refuse(entity, next(name for name in known if name not in present))
+            for name in known:
+                if name not in present:
+                    refuse(entity, name)
         # Without a name, to_dict() would give all properties.
         values = to_dict(entity, *present) if present else {}
         return [values.get(name) for name in known]
 
     if wanted.key is None:
         append_columns(entities, known, made, plain_copy, values_of_other, refuse=refuse)
-        return dict(zip(known, made, strict=True))
+        return
 
     def key_of(entity: Any) -> Any:
         return _key_as(entity, wanted.key_as)
 
     append_columns(entities, known, made, plain_copy, values_of_other, keys, key_of, refuse)
-    return {wanted.key: keys, **dict(zip(known, made, strict=True))}
 
 
 def _key_as(entity: Any, form: KeyForm) -> Any:
@@ -123,7 +173,11 @@ def _key_as(entity: Any, form: KeyForm) -> Any:
     return key.id_or_name if form == "id" else key.flat_path
 
 
-def _refuse_missing(entity: Any, name: str) -> None:
+def _note_missing(lacking: set[str], entity: Any, name: str) -> None:
+    lacking.add(name)
+
+
+def _refuse_missing(entity: Any, name: str) -> NoReturn:
     raise KeyError(
         f"{describe_entity(lambda: _key_as(entity, 'key'))} has no property {safe_repr(name)}; "
         "correct the name, or leave missing='raise' out"
@@ -137,7 +191,7 @@ def column_batches(
     *,
     key: str | None = None,
     key_as: KeyForm = "key",
-    missing: Missing = "null",
+    missing: Missing = "some",
 ) -> Iterator[dict[str, list[Any]]]:
     """Yield columns of ``size`` entities at a time, for entities that do not fit into memory.
 
@@ -157,7 +211,7 @@ def column_batches(
         size: entities of a batch; the last batch may have fewer.
         key: this and the others: as for :func:`columns`.
         key_as: see above.
-        missing: see above.
+        missing: see above. A name that no entity has raises after the last batch.
 
     Raises:
         As :func:`columns`. ValueError, if ``size`` is not positive.
@@ -177,6 +231,7 @@ def _batches(
         # Nothing here keeps an entity while the caller has the batch.
         del first
         yield _columns(batch, wanted)
+    wanted.require_seen()
 
 
 def _wanted(names: Iterable[str], key: str | None, key_as: KeyForm, missing: Missing) -> _Wanted:
@@ -192,7 +247,8 @@ def _wanted(names: Iterable[str], key: str | None, key_as: KeyForm, missing: Mis
         raise ValueError(f"key and names both have {safe_repr(key)}; name the column of keys apart")
     _require_one_of("key_as", key_as, _KEY_FORMS)
     _require_one_of("missing", missing, _MISSING)
-    return _Wanted(known, key, key_as, missing == "raise")
+    unseen = set(known) if missing == "some" else set()
+    return _Wanted(known, key, key_as, missing == "raise", unseen)
 
 
 def _require_one_of(option: str, given: str, known: tuple[str, ...]) -> None:
@@ -207,8 +263,10 @@ def _names(names: Iterable[str]) -> tuple[str, ...]:
         raise TypeError(
             f"names must be several names, not the string {safe_repr(names)}; pass a list"
         )
-    known = tuple(dict.fromkeys(names))
+    if not isinstance(names, Iterable):
+        raise TypeError(f"names must be several names, not {describe_type(names)}; pass a list")
+    known = tuple(names)
     for name in known:
         if not isinstance(name, str):
             raise TypeError(f"names must be strings; {safe_repr(name)} is a {describe_type(name)}")
-    return known
+    return tuple(dict.fromkeys(known))

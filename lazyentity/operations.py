@@ -5,7 +5,7 @@ from __future__ import annotations
 from google.cloud.datastore.entity import Entity
 
 from lazyentity._dispatch import operations_of
-from lazyentity._types import require_entity
+from lazyentity._types import require_entity, require_names
 from lazyentity.codec.undecoded import UNDECODED
 from lazyentity.encoding import entity_bytes
 from lazyentity.entity import LazyEntityBase
@@ -58,10 +58,11 @@ def prefetch(entity: Entity, *names: str) -> None:
         names: properties of the entity.
 
     Raises:
-        TypeError: if ``entity`` is not an entity.
+        TypeError: if ``entity`` is not an entity, or a name is no string.
         KeyError: if one of the names is missing; then no property is decoded.
         ValueError, google.protobuf.message.DecodeError: if a property cannot be decoded.
     """
+    require_names("prefetch", names)
     own = operations_of(entity)
     if own is not None:
         own.prefetch(entity, *names)

@@ -9,7 +9,7 @@ from typing import Any
 from google.cloud.datastore.entity import Entity
 
 from lazyentity._dispatch import operations_of
-from lazyentity._types import require_entity
+from lazyentity._types import require_entity, require_names
 from lazyentity.codec import errors
 from lazyentity.codec.describing import describe_entity
 from lazyentity.codec.encodable import changes_of
@@ -78,11 +78,18 @@ def to_dict(entity: Entity, *names: str) -> dict[str, Any]:
         ValueError, google.protobuf.message.DecodeError: if a property cannot be decoded.
         RuntimeError: if a property was not prefetched, and reading it is refused: see :func:`wrap`.
     """
-    if isinstance(entity, LazyEntityBase):
-        return entity._plain_values(names, plain_copy)
-    own = operations_of(entity)
-    if own is not None:
-        return own.to_dict(entity, *names)
+    try:
+        if isinstance(entity, LazyEntityBase):
+            return entity._plain_values(names, plain_copy)
+        own = operations_of(entity)
+        return _plain_values(entity, names) if own is None else own.to_dict(entity, *names)
+    except TypeError:
+        # A list in place of names has no hash.
+        require_names("to_dict", names)
+        raise
+
+
+def _plain_values(entity: Entity, names: tuple[str, ...]) -> dict[str, Any]:
     require_entity("to_dict", entity)
     plain = {}
     # The items are listed first: values are copied by code that may change the entity.
@@ -126,7 +133,7 @@ def _stock(entity: Any) -> Entity:
     if touched or deleted or attributes:
         _take_over(plain, entity, attributes)
     if undecoded:
-        counts.copied(undecoded, "materialize()")
+        counts.decode(undecoded, "materialize()")
     return plain  # type: ignore[no-any-return]  # of the backend's
 
 

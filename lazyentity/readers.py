@@ -6,11 +6,14 @@
 
 from __future__ import annotations
 
+import itertools
+import warnings
 from collections.abc import Sequence
 from typing import Any, Final
 
 from lazyentity._backend import EntityReader, stock_from_raw
 from lazyentity._mode import is_eager
+from lazyentity.codec.describing import safe_repr
 from lazyentity.entity import LazyEntity
 from lazyentity.strict import make_strict
 
@@ -19,6 +22,10 @@ LAZY: Final = EntityReader(LazyEntity, stock_from_raw)
 
 STOCK: Final = EntityReader(LazyEntity, stock_from_raw, is_stock=True)
 """Makes stock entities."""
+
+
+_PATIENCE = 100
+"""Entities after which a name in ``prefetch=`` that none of them has is taken for misspelt."""
 
 
 def prepared_reader(names: Sequence[str], strict: bool) -> EntityReader:
@@ -30,10 +37,23 @@ def prepared_reader(names: Sequence[str], strict: bool) -> EntityReader:
     """
     if not names and not strict:
         return LAZY
+    unseen = set(names)
+    numbers = itertools.count(1)
 
     def prepare(entity: Any) -> Any:
         for name in names:
             entity.get(name)
+        if unseen:
+            unseen.difference_update(dict.keys(entity))
+            if next(numbers) == _PATIENCE and unseen:
+                warnings.warn(
+                    f"lazyentity: the first {_PATIENCE} entities have no property "
+                    f"{' or '.join(map(safe_repr, sorted(unseen)))}, named in prefetch=; correct "
+                    "the name, or leave it out",
+                    RuntimeWarning,
+                    stacklevel=2,
+                )
+                unseen.clear()
         if strict:
             make_strict(entity)
         return entity

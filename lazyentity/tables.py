@@ -31,7 +31,7 @@ def to_pandas(
     objects: bool = False,
     key: str | None = None,
     key_as: KeyForm = "key",
-    missing: Missing = "null",
+    missing: Missing = "some",
 ) -> pandas.DataFrame:
     """Return properties of entities as a ``pandas.DataFrame``, a row for each entity.
 
@@ -111,7 +111,7 @@ def to_arrow(
     objects: bool = False,
     key: str | None = None,
     key_as: KeyForm = "key",
-    missing: Missing = "null",
+    missing: Missing = "some",
 ) -> pyarrow.Table:
     """Return properties of entities as a ``pyarrow.Table``, a row for each entity.
 
@@ -310,7 +310,6 @@ def _imported(library: str) -> Any:
     try:
         return importlib.import_module(library)
     except ImportError as error:
-        extra = library.removeprefix("py")
         raise ImportError(
-            f"{library} is not installed; install lazyentity[{extra}]", name=error.name
+            f"{library} is not installed; install it with `pip install {library}`", name=error.name
         ) from error

@@ -11,6 +11,7 @@ from typing import cast
 
 from lazyentity._choice import expected_backend, obstacle, requested_backend
 from lazyentity._environment import EAGER, is_disabled, is_set
+from lazyentity._mode import require_flag
 from lazyentity._version import __version__
 from lazyentity.codec.describing import safe_repr
 from lazyentity.codec.interruptions import raise_if_of_handler
@@ -21,7 +22,7 @@ from lazyentity.patches.locks import ForkableLock
 from lazyentity.patches.notices import warn
 from lazyentity.patches.registry import Seam, modules_holding_any
 from lazyentity.patches.spec import ClientSpec
-from lazyentity.profiling.packages import CLIENT_PACKAGES
+from lazyentity.profiling import CLIENT_PACKAGES
 
 __all__ = ["patch", "patched", "unpatch"]
 
@@ -47,6 +48,11 @@ def _import_of(client: ClientSpec) -> WhenImported:
 
 def _selected(names: tuple[str, ...]) -> list[ClientSpec]:
     for name in names:
+        if not isinstance(name, str):
+            raise TypeError(
+                f"clients are named by single arguments, not by {safe_repr(name)}; unpack a list: "
+                "*names"
+            )
         if name not in CLIENTS:
             raise ValueError(
                 f"unknown client {safe_repr(name)}; known are {', '.join(map(repr, CLIENTS))}"
@@ -92,6 +98,8 @@ def patch(*names: ClientName, strict: bool = False, eager: bool | None = None) -
         ImportError: if ``LAZYENTITY_BACKEND`` requests a backend that is not there.
         RuntimeError: if ``strict`` and a client cannot be patched.
     """
+    require_flag("patch", "strict", strict)
+    require_flag("patch", "eager", eager)
     selected = _selected(names)
     if is_disabled():
         return

@@ -97,9 +97,7 @@ def table_of_clients() -> str:
     """Return the table of the supported clients, in reStructuredText."""
     rows: list[Sequence[str]] = [("Client", "Versions", "Patched by", "Installed by")]
     for client in clients.clients():
-        package = (
-            "lazyentity" if client.name == clients.REQUIRED else f"'lazyentity[{client.name}]'"
-        )
+        package = "." if client.name == clients.REQUIRED else f"'.[{client.name}]'"
         names = f'``patch("{client.name}")``', f"``pip install {package}``"
         rows.append((client.distribution, client.range, *names))
     return "\n".join(_simple_table(rows))

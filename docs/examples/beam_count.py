@@ -1,10 +1,10 @@
 """Counts the entities of a kind by the value of a property, with Apache Beam.
 
-On this machine, with a server and entities for the demo (``pip install 'lazyentity[beam,bench]'``):
+On this machine, with a server and entities for the demo (``pip install '.[beam,bench]'``):
 
     python docs/examples/beam_count.py --demo
 
-On Dataflow, by flags alone; ``requirements.txt`` has the line ``lazyentity[beam]``:
+On Dataflow, by flags alone; ``requirements.txt`` has the line ``lazyentity[beam] @ git+ADDRESS``:
 
     python docs/examples/beam_count.py --project my-project --kind Order --property status \
         --output gs://my-bucket/counts --runner DataflowRunner --region europe-west1 \

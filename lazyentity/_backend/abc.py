@@ -128,19 +128,6 @@ class Backend(Protocol):
             - a dict or a list more than ``MAX_CONTAINERS`` deep, as in a cycle.
         """
 
-    def count_entity(self, entity: Any, response_counter: Any, is_of_query: bool = False) -> Any:
-        """Count an entity that was just made, if a profile runs.
-
-        Args:
-            entity: a lazy entity of this backend.
-            response_counter: as this returned it for the response's last entity; None for its
-                first.
-            is_of_query: as of :class:`~lazyentity._backend.entities.ReadRpc`.
-
-        Returns:
-            The counter for the next entity of the response.
-        """
-
     def fixed_width(self, values: list[Any]) -> tuple[type, bytearray] | None:
         """Return the values as a buffer in the machine's byte order, if they have one type.
 

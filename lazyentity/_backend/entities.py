@@ -64,10 +64,10 @@ class LazyMapping(Protocol):
     def _policy(self, policy: Any) -> None: ...
     @property
     def _entity_counts(self) -> Any:
-        """The :class:`~lazyentity.profiling.counters.EntityCounts` of an entity; None without one.
+        """The :class:`~lazyentity.profiling.counters.EntityCounts` of an entity, if any."""
 
-        The native backend has its own class for them.
-        """
+    @_entity_counts.setter
+    def _entity_counts(self, counts: Any) -> None: ...
 
     @property
     def _deleted_attributes(self) -> frozenset[str]:

@@ -1,4 +1,4 @@
-"""Finding a command by its name, and running it."""
+"""The commands of ``python -m lazyentity``: found by name, and run to one sentence in the end."""
 
 from __future__ import annotations
 
@@ -11,16 +11,54 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from importlib import metadata
+from pathlib import Path
+from typing import Final, NamedTuple
 
+from lazyentity._choice import expected_backend, obstacle, requested_backend
 from lazyentity._environment import PROFILE, is_set
 from lazyentity._version import __version__
-from lazyentity.cli.commands import COMMANDS, Command
-from lazyentity.cli.failures import Failure, needing, require_backend
-
-PROGRAM = "python -m lazyentity"
 
 Main = Callable[[list[str], str], "int | None"]
 """Takes the arguments and the name of the program; returns the exit status, 0 if None."""
+
+
+class Command(NamedTuple):
+    """A command of the command line.
+
+    Attributes:
+        module: the module whose function ``main`` is a :data:`Main`.
+        summary: its purpose, in a few words, for the list of commands.
+        extra: the extra that it needs; empty for the base installation, which also works without
+            a supported client.
+    """
+
+    module: str
+    summary: str
+    extra: str = ""
+
+
+COMMANDS: Final = {
+    "bench": Command("lazyentity.bench.cli", "measure it, on your own entities too", "bench"),
+    "demo": Command("lazyentity.bench.demo", "show the effect on three lines of code", "bench"),
+    "doctor": Command("lazyentity.cli.doctor", "say what works here, and what does not"),
+    "run": Command("lazyentity.cli.run", "run a program that is patched before it starts"),
+    "server": Command("lazyentity.bench.server.command", "run a Datastore server here", "bench"),
+    "snapshot": Command("lazyentity.snapshot.command", "keep a kind in a file", "snapshot"),
+}
+
+
+class Failure(Exception):
+    """The end of a command that its user can do something about: a sentence, and no traceback.
+
+    Args:
+        message: one sentence, without the name of the program: what is wrong and what to do.
+        status: the exit status.
+    """
+
+    def __init__(self, message: str, status: int = 1) -> None:
+        super().__init__(message)
+        self.status = status
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -34,9 +72,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     if is_set(PROFILE):
         # A report of this process would take the place of that of the user's program.
-        importlib.import_module("lazyentity.profiling.environment").cancel()
+        importlib.import_module("lazyentity.profiling.collection").cancel()
     given = list(sys.argv[1:] if arguments is None else arguments)
-    parser = _parser()
+    is_script = Path(sys.argv[0]).stem == "lazyentity"
+    program = "lazyentity" if is_script else "python -m lazyentity"
+    parser = _parser(program)
     name = parser.parse_args(given[:1]).command
     if name is None:
         parser.print_help(sys.stderr)
@@ -44,8 +84,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     command = COMMANDS.get(name)
     if command is None:
         parser.error(f"there is no command {name!r}{suggestion(name, COMMANDS)}")
-    program = f"{PROGRAM} {name}"
-    return run(lambda: _load(command)(given[1:], program), program)
+    return run(lambda: _load(command)(given[1:], f"{program} {name}"), f"{program} {name}")
 
 
 def run(command: Callable[[], int | None], program: str) -> int:
@@ -102,20 +141,15 @@ def _failing_output() -> Iterator[None]:
     """
     try:
         yield
-    except BrokenPipeError:
-        _discard_output()
-        raise SystemExit(1) from None
     except OSError as error:
-        if error.errno != errno.ENOSPC:
+        if not isinstance(error, BrokenPipeError) and error.errno != errno.ENOSPC:
             raise
-        _discard_output()
+        # Drop the rest of the output, so that the interpreter's last flush raises no error.
+        if sys.stdout is not None:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if isinstance(error, BrokenPipeError):
+            raise SystemExit(1) from None
         raise Failure(f"cannot write the output: {error.strerror}") from error
-
-
-def _discard_output() -> None:
-    """Drop the rest of the output, so that the interpreter's last flush raises no error."""
-    if sys.stdout is not None:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def suggestion(name: str, known: Iterable[str]) -> str:
@@ -124,12 +158,12 @@ def suggestion(name: str, known: Iterable[str]) -> str:
     return f"; did you mean {similar[0]!r}?" if similar else ""
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parser(program: str) -> argparse.ArgumentParser:
     width = max(map(len, COMMANDS))
     lines = (f"  {name:<{width}}  {command.summary}" for name, command in COMMANDS.items())
     parser = argparse.ArgumentParser(
-        prog=PROGRAM,
-        usage=f"{PROGRAM} [--help] [--version] COMMAND ...",
+        prog=program,
+        usage=f"{program} [--help] [--version] COMMAND ...",
         description="Lazy entities for google-cloud-datastore.",
         epilog="\n".join(["commands (each has a --help of its own):", *lines]),
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -140,9 +174,78 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _load(command: Command) -> Main:
-    # The other commands have to work where the library does not.
+    """Import a command.
+
+    Raises:
+        Failure: the requested backend is missing, or a module that an extra installs. Commands of
+            the base installation have to work then.
+    """
+    _tell_of_checkout()
     if command.extra:
         require_backend()
-    with needing(command.extra) if command.extra else contextlib.nullcontext():
+    try:
         loaded: Main = importlib.import_module(command.module).main
+    except ImportError as error:
+        missing = _missing(error)
+        if missing is None or not command.extra:
+            raise
+        raise Failure(
+            f"the module {missing} is not installed; install what this command needs with "
+            f"`pip install '.[{command.extra}]'` in a checkout of lazyentity",
+            status=2,
+        ) from error
     return loaded
+
+
+def require_backend() -> None:
+    """Check that the backend which the environment requests can serve.
+
+    Raises:
+        Failure: it cannot.
+    """
+    try:
+        expected_backend()
+    except ImportError as error:
+        raise Failure(str(error), status=2) from error
+
+
+def _missing(error: ImportError) -> str | None:
+    """Return the name of the module that is not installed; None if that is not the reason."""
+    # A package of ours that needs an extra raises its own error, from the error of the import.
+    reason: BaseException | None = error
+    while reason is not None and not isinstance(reason, ModuleNotFoundError):
+        reason = reason.__cause__
+    name = reason.name if reason is not None else None
+    if name is None or name.partition(".")[0] == __name__.partition(".")[0]:
+        return None
+    return name
+
+
+def _tell_of_checkout() -> None:
+    """Say if a checkout without the native backend was imported, which may not be meant."""
+    package = Path(__file__).resolve().parents[1]
+    if not (package.parent / "pyproject.toml").exists() or sys.stderr is None:
+        return
+    with contextlib.suppress(ImportError):
+        found = obstacle()
+        if found is not None and requested_backend() != "pure":
+            elsewhere = _installed_elsewhere(package)
+            instead = (
+                f"; to use the copy in {elsewhere}, run `lazyentity`, or change to another folder"
+                if elsewhere is not None
+                else ""
+            )
+            sys.stderr.write(
+                f"lazyentity: imported from the checkout {package.parent}, where the pure backend "
+                f"serves, the slower one: {found.problem}{instead}\n"
+            )
+
+
+def _installed_elsewhere(package: Path) -> Path | None:
+    """Return the folder of another copy, which is installed; None if there is none."""
+    try:
+        installed = metadata.distribution("lazyentity").locate_file("lazyentity")
+    except metadata.PackageNotFoundError:
+        return None
+    found = Path(str(installed)).resolve()
+    return found.parent if found.is_dir() and found != package else None

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterator
 
 _current_folder: list[str] = []
-"""The entry of ``sys.path`` that ``python -m`` put first, while it is last."""
+"""The entry of ``sys.path`` that ``python -m`` puts first, and that commands do without."""
 
 _INTERRUPTED = 130
 """The exit status of a shell for a command that Ctrl-C ended."""
@@ -22,6 +22,16 @@ def module() -> None:
     """
     _put_current_folder_last()
     _exit("python -m lazyentity", "dispatch", "main")
+
+
+def command() -> None:
+    """Run ``lazyentity``.
+
+    Raises:
+        SystemExit: always, with the exit status.
+    """
+    _current_folder[:] = [""]
+    _exit("lazyentity", "dispatch", "main")
 
 
 def bench() -> None:

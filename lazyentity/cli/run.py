@@ -17,7 +17,7 @@ from typing import Final
 
 from lazyentity._environment import PROFILE
 from lazyentity.cli import bootstrap, dispatch
-from lazyentity.cli.failures import Failure, require_backend
+from lazyentity.cli.dispatch import Failure, require_backend
 
 SCRIPT: Final = "lazyentity-run"
 PATH: Final = "PYTHONPATH"

@@ -14,7 +14,6 @@ from lazyentity.codec.undecoded import (
     UndecodedType,
     holds_undecoded,
     keeps_undecoded,
-    refused,
 )
 
 
@@ -51,7 +50,6 @@ def undecoded_value(name: object, entity: str) -> TypeError:
         name: of the property.
         entity: as :func:`~lazyentity.codec.describing.describe_entity` names it.
     """
-    refused("written or read again")
     return TypeError(
         f"property {property_name(name)} of {entity} is, or holds, an undecoded property that was "
         "read past the dict methods of a LazyEntity; take it from lazyentity.materialize(entity) "

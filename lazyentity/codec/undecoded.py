@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any, NoReturn, TypeVar
 
 from lazyentity.codec.describing import property_name
@@ -13,21 +13,6 @@ _LEAKED = (
     "a property of a lazy entity or model was not read yet; pass lazyentity.materialize(entity), "
     "or read by patch(eager=True)"
 )
-
-
-note_refusal: Callable[[str], object] | None = None
-"""Called with each use of the sentinel that is refused, as a report names it; None for nothing."""
-
-
-def refused(use: str) -> None:
-    """Note a use of the sentinel that is refused.
-
-    Args:
-        use: as a report names it.
-    """
-    note = note_refusal
-    if note is not None:
-        note(use)
 
 
 class UndecodedType:
@@ -61,7 +46,6 @@ class UndecodedType:
         return f"<{_LEAKED}>"
 
     def _refuse(self, *_: object) -> NoReturn:
-        refused("used")
         raise TypeError(_LEAKED)
 
     __str__ = __format__ = _refuse
@@ -143,7 +127,6 @@ def require_decoded(name: object, value: object) -> None:
 
 def assigned(name: object) -> TypeError:
     """Return the error of assigning the sentinel."""
-    refused("assigned")
     return TypeError(
         f"the value for property {property_name(name)} is, or holds, an undecoded property that "
         "was read past the dict methods of a LazyEntity; take it from "

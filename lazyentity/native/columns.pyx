@@ -29,7 +29,7 @@ cdef object _column_value(WireDict entity, object name, object copy):
     if value is UNDECODED:
         value = plain_value(read_slowly(entity, name, ordinal)[0])
     if is_profiled(entity):
-        note_columns(entity, name)
+        note_decoded(entity, [name], "columns()")
     return value
 
 

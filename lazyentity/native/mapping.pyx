@@ -106,7 +106,8 @@ cdef class LazyMapping(WireDict):
                 else:
                     PyDict_SetItem(self, name, value)
         if is_profiled(self):
-            note_whole(self, operation, values)
+            names = [name for name, value in zip(ordinals, values) if value is not UNDECODED]
+            note_decoded(self, names, operation)
 
     def _plain_values(self, names, copy):
         """As :meth:`lazyentity._backend.entities.LazyMapping._plain_values`."""
@@ -150,7 +151,7 @@ cdef class LazyMapping(WireDict):
                 value = copy(value)
             PyDict_SetItem(plain, name, value)
         if decoded:
-            note_plain(self, "to_dict()" if is_whole else "", decoded)
+            note_decoded(self, decoded, "to_dict()" if is_whole else "")
         return plain
 
     def _wire_meanings(self, names=None):
@@ -188,8 +189,6 @@ cdef class LazyMapping(WireDict):
             return _decode(self, name)
         if stored != NULL:
             return <object>stored
-        if is_profiled(self):
-            note_absent(self)
         return dict_getitem(self, name)
 
     def __iter__(self):
@@ -331,7 +330,7 @@ cdef object _decode_anyway(WireDict mapping, object name):
 
 cdef object _decode_at(WireDict mapping, object name, Py_ssize_t ordinal):
     value = _value_at(mapping, name, ordinal)
-    note_read(mapping, name, ordinal)
+    note_read(mapping, name)
     return value
 
 
@@ -366,5 +365,5 @@ cdef object _read_deleted(WireDict mapping, object name):
         meaning = parsed.meaning
     if meaning:
         meanings_read(mapping).setdefault(name, (meaning, value))
-    note_read(mapping, name, ordinal)
+    note_read(mapping, name)
     return value

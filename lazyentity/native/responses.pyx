@@ -39,7 +39,6 @@ cdef class ReadRpc:
 
     cdef public EntityReader reader
     cdef public bint is_of_query
-    cdef object counter  # of a profile
 
 
 @cython.no_gc  # No instance is part of a cycle: what it refers to never refers back.
@@ -111,10 +110,11 @@ cdef object _read(ReadRpc rpc, EntityReader reader, bytes raw):
     cdef EntityReader chosen = _chosen(rpc, reader)
     entity = chosen.stock_entity(raw) if chosen.is_stock else wire_dict_from_raw(chosen.lazy_type, raw)
     if DATA is not None:
+        # Before it is prepared: what that decodes is counted.
         if chosen.is_stock:
-            rpc.counter = count_eager_entity(raw, rpc.counter, rpc.is_of_query)
+            DATA.receive_eager(raw)
         else:
-            rpc.counter = count_lazy_entity(<WireDict>entity, rpc.counter, rpc.is_of_query)
+            DATA.receive(entity, raw, rpc.is_of_query)
     return entity if chosen.prepare is None else chosen.prepare(entity)
 
 

@@ -94,8 +94,11 @@ cdef class WireDict(dict):
     @property
     def _entity_counts(self):
         """As :attr:`lazyentity._backend.entities.LazyMapping._entity_counts`."""
-        # The one subclass of EntityExtras is EntityCounts; its module imports this one.
-        return None if type(self._extras) is EntityExtras else self._extras
+        return (<CountedExtras>self._extras).counts if is_profiled(self) else None
+
+    @_entity_counts.setter
+    def _entity_counts(self, counts):
+        note_entity(self, counts)
 
     @property
     def _deleted_attributes(self):

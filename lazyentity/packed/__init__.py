@@ -18,7 +18,7 @@ try:
     import zstandard as _zstandard  # noqa: F401
 except ImportError as _error:
     raise ImportError(
-        f"lazyentity.packed needs {_error.name}; install lazyentity[packed]", name=_error.name
+        f"lazyentity.packed needs {_error.name}: pip install {_error.name}", name=_error.name
     ) from _error
 
 from lazyentity.packed.format import COMPRESS_FROM, MAX_SIZE, UnpackError, is_packed, pack, unpack

@@ -1,21 +1,21 @@
-"""Starting and stopping to count, and the profile that a program asks for."""
+"""Starting and stopping to count: the context manager, and the variable ``LAZYENTITY_PROFILE``."""
 
 from __future__ import annotations
 
-import importlib
+import atexit
 import os
 import sys
 import threading
-from typing import TYPE_CHECKING, Final, Self
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING, Self
 
-from lazyentity.profiling import metrics, observer
+from lazyentity._environment import PROFILE, PROFILE_PROCESS
+from lazyentity.profiling import observer
 from lazyentity.profiling.counters import ProfileData, Snapshot
 
 if TYPE_CHECKING:
     from lazyentity.profiling.report import Report
-
-
-_CLIENT: Final = "google.cloud.datastore"
 
 
 class _Collection:
@@ -28,7 +28,6 @@ class _Collection:
         self._lock = threading.RLock()
         self._data = ProfileData()
         self._running = 0
-        self._closed: metrics.Totals = metrics.Totals()
 
     def enter(self) -> Snapshot:
         """Count from now on; return the counts so far."""
@@ -45,25 +44,18 @@ class _Collection:
             end = self.now()
             if self._running == 0:
                 observer.switch(None)
-                self._closed = self.totals()
                 self._data = ProfileData()
             return end
 
     def now(self) -> Snapshot:
         """Return the counts so far."""
-        return Snapshot.of(self._data)
-
-    def totals(self) -> metrics.Totals:
-        """Return the totals of all data of this process."""
-        with self._lock:
-            return metrics.totals(self.now(), self._closed)
+        return self._data.snapshot()
 
     def begin_anew_in_child(self) -> None:
         """Count, in a forked child, only the entities that the child receives itself."""
         # The thread that held the lock does not exist in the child.
         self._lock = threading.RLock()
         self._data = ProfileData()
-        self._closed = metrics.Totals()
         if self._running:
             observer.switch(self._data)
 
@@ -97,10 +89,6 @@ class Profile:
         """
         if self._start is not None:
             raise RuntimeError("this profile was started before; make another one")
-        if _CLIENT in sys.modules:
-            # First: the measuring must not be counted, nor timed together with the program.
-            importlib.import_module("lazyentity.profiling.costs").measure()
-        metrics.register(_collection.totals)
         self._process = os.getpid()
         self._start = _collection.enter()
         return self
@@ -122,7 +110,7 @@ class Profile:
         self.stop()
 
     def report(self) -> Report:
-        """Return the counts and the findings; while the profile runs, those so far.
+        """Return the counts and the advice; while the profile runs, those so far.
 
         Raises:
             RuntimeError: if the profile was never started.
@@ -139,24 +127,12 @@ class Profile:
         return start if os.getpid() == self._process else Snapshot(start.seconds)
 
     def table(self) -> str:
-        """Return the :meth:`report` as tables for a terminal.
-
-        Raises:
-            ImportError: if rich is not installed.
-        """
-        from lazyentity.profiling.tables import text
-
-        return text(self.report())
+        """Return the :meth:`report` as tables of text."""
+        return self.report().table()
 
     def json(self) -> str:
         """Return the :meth:`report` as JSON."""
         return self.report().json()
-
-    def html(self) -> str:
-        """Return the :meth:`report` as an HTML page that needs no other file."""
-        from lazyentity.profiling.page import html
-
-        return html(self.report())
 
 
 def profile() -> Profile:
@@ -172,3 +148,54 @@ def profile() -> Profile:
     Only entities that arrive inside of it count. While no profile runs, nothing is counted.
     """
     return Profile()
+
+
+_ON = frozenset(("1", "true", "yes", "on"))
+
+
+def begin() -> None:
+    """Count from now on, and report when the interpreter exits: ``LAZYENTITY_PROFILE``.
+
+    The value of the variable is ``1`` for tables on the standard error output, or the path of a
+    JSON file, in which ``%p`` stands for the process id. A child process that has received no
+    entities reports nothing.
+    """
+    value = os.environ[PROFILE].strip()
+    path = None
+    if value.lower() not in _ON:
+        path = Path(value.replace("%p", str(os.getpid()))).absolute()
+        if path.suffix != ".json" or not path.parent.is_dir():
+            warnings.warn(
+                f"lazyentity: {PROFILE}={value} is neither 1 nor the path of a .json file in a "
+                "folder that exists; the profile goes to the standard error output",
+                RuntimeWarning,
+                stacklevel=2,
+            )
+            path = None
+    os.environ.setdefault(PROFILE_PROCESS, str(os.getpid()))
+    atexit.register(_report, Profile().start(), path)
+
+
+def cancel() -> None:
+    """Report nothing of this process, as it runs no program of the user."""
+    atexit.unregister(_report)
+    # A program that this process starts is the first one of the profile.
+    if os.environ.get(PROFILE_PROCESS) == str(os.getpid()):
+        del os.environ[PROFILE_PROCESS]
+
+
+def _report(running: Profile, path: Path | None) -> None:
+    report = running.report()
+    if not report.kinds:
+        # Children that have nothing to do with Datastore are many.
+        if os.environ.get(PROFILE_PROCESS) == str(os.getpid()):
+            sys.stderr.write(report.table())
+        return
+    if path is None:
+        sys.stderr.write(report.table())
+        return
+    try:
+        # Names of sources need not be text.
+        path.write_text(report.json(), encoding="utf-8", errors="backslashreplace")
+    except OSError as error:
+        sys.stderr.write(f"lazyentity: the profile cannot be written: {error}\n{report.table()}")

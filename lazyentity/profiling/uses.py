@@ -8,24 +8,20 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
-from lazyentity.profiling.observer import CHANGED, COMPARED, COPIED, FLAGS, NAMES, WRITTEN
-
 if TYPE_CHECKING:
     from lazyentity.profiling.counters import ProfileData
 
-_METHODS: Final = {
-    NAMES: ("__contains__", "__iter__", "__len__", "__reversed__", "keys", "_storage"),
-    CHANGED: (
-        *("__setitem__", "__delitem__", "__ior__"),
-        *("update", "setdefault", "pop", "popitem", "clear"),
-    ),
+_METHODS: Final = (
+    *("__contains__", "__iter__", "__len__", "__reversed__", "keys", "_storage"),
+    *("__setitem__", "__delitem__", "__ior__"),
+    *("update", "setdefault", "pop", "popitem", "clear"),
     # Serialising for raw() and for every call that writes asks this first.
-    WRITTEN: ("_require_writable",),
-    COPIED: ("_changes", "_decoded", "_serialised_values"),
-    FLAGS: ("_wire_excluded", "_wire_meanings"),
+    "_require_writable",
+    # Copies, and detached entities.
+    *("_changes", "_decoded", "_serialised_values", "_wire_excluded", "_wire_meanings"),
     # Entities with other keys are not equal, without a property being read.
-    COMPARED: ("__eq__",),
-}
+    "__eq__",
+)
 
 
 def noting_uses(entity_type: Any) -> Callable[[ProfileData | None], None]:
@@ -37,21 +33,28 @@ def noting_uses(entity_type: Any) -> Callable[[ProfileData | None], None]:
     Args:
         entity_type: the class of lazy entities that precedes the mapping of either backend.
     """
-    uses = {name: use for use, names in _METHODS.items() for name in names}
-    originals = {name: method for name, method in vars(entity_type).items() if name in uses}
-    noting = {name: _noting(entity_type, name, originals.get(name), uses[name]) for name in uses}
+    originals = {name: vars(entity_type)[name] for name in _METHODS if name in vars(entity_type)}
+    noting = {name: _noting(entity_type, name, originals.get(name)) for name in _METHODS}
+
+    # Of a property that is missing: other entities of the kind may have it.
+
+    def item(self: Any, name: Any, /) -> Any:
+        try:
+            return super(entity_type, self).__getitem__(name)
+        except KeyError:
+            _note(self)
+            raise
 
     def get(self: Any, /, *args: Any, **kwargs: Any) -> Any:
         if kwargs or len(args) not in (1, 2):
             return super(entity_type, self).get(*args, **kwargs)
         value = super(entity_type, self).get(args[0], get)
         if value is get:
-            # Other entities of the kind may have the property. Both backends note it for [].
-            _note(self, NAMES)
+            _note(self)
             return args[1] if len(args) > 1 else None
         return value
 
-    noting["get"] = get
+    noting.update(__getitem__=item, get=get)
 
     def switch(data: ProfileData | None) -> None:
         for name, method in noting.items():
@@ -65,9 +68,9 @@ def noting_uses(entity_type: Any) -> Callable[[ProfileData | None], None]:
     return switch
 
 
-def _noting(entity_type: Any, name: str, original: Any, use: str) -> Callable[..., Any]:
+def _noting(entity_type: Any, name: str, original: Any) -> Callable[..., Any]:
     def noting(self: Any, /, *args: Any, **kwargs: Any) -> Any:
-        _note(self, use)
+        _note(self)
         if original is not None:
             return original(self, *args, **kwargs)
         return getattr(super(entity_type, self), name)(*args, **kwargs)
@@ -76,7 +79,6 @@ def _noting(entity_type: Any, name: str, original: Any, use: str) -> Callable[..
     return noting
 
 
-def _note(entity: Any, use: str) -> None:
-    entity_counts = entity._entity_counts
-    if entity_counts is not None:
-        entity_counts.call_site.uses.add(use)
+def _note(entity: Any) -> None:
+    if entity._entity_counts is not None:
+        entity._entity_counts.use()

@@ -12,7 +12,6 @@ from lazyentity.pure.encoder import is_well_formed, serialise_entity, write_enti
 from lazyentity.pure.entityproto import PropertyIndex
 from lazyentity.pure.jsontypes import is_json
 from lazyentity.pure.mapping import LazyMapping
-from lazyentity.pure.profiling import count_entity
 from lazyentity.pure.requests import complete_key_bytes, key_bytes, key_message, mutation_parts
 from lazyentity.pure.responses import (
     EntityBytes,
@@ -41,7 +40,6 @@ __all__ = [
     "append_columns",
     "complete_key_bytes",
     "convert_found",
-    "count_entity",
     "fixed_width",
     "is_json",
     "is_well_formed",

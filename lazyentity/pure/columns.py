@@ -12,7 +12,6 @@ from proto.datetime_helpers import DatetimeWithNanoseconds
 from lazyentity.codec import fallback
 from lazyentity.codec.undecoded import UNDECODED
 from lazyentity.codec.values import plain_value
-from lazyentity.profiling.observer import COLUMNS
 from lazyentity.pure.index import split_again
 from lazyentity.pure.mapping import LazyMapping
 
@@ -72,8 +71,7 @@ def _values(entity: Any, names: tuple[str, ...], copy: Callable[[Any], Any]) -> 
         values[index] = plain_value(value)
     entity._give_back(parsed)
     if entity._entity_counts is not None:
-        entity._entity_counts.copied([names[index] for index in undecoded])
-        entity._entity_counts.call_site.uses.add(COLUMNS)
+        entity._entity_counts.decode([names[index] for index in undecoded], "columns()")
     return values
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import itertools
 import operator
-import sys
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
@@ -17,7 +16,7 @@ from google.protobuf.message import DecodeError
 from lazyentity.codec import errors, fallback, messages
 from lazyentity.codec.undecoded import UNDECODED, undecoded_template
 from lazyentity.codec.values import SCALARS, meaning_of, plain_value
-from lazyentity.profiling.observer import ENTITY_COUNTS, NAMES
+from lazyentity.profiling.observer import ENTITY_COUNTS
 from lazyentity.pure.index import ParsedOneByOne, empty_parse_slot, index_entity, split_again
 from lazyentity.pure.shapes import EMPTY
 from lazyentity.pure.wiredict import POLICY, WireDict, instance_dict, set_state
@@ -91,7 +90,7 @@ class LazyMapping(WireDict):
         is_undecoded = map(operator.is_, stored, itertools.repeat(UNDECODED))
         _fill(self, itertools.compress(decoded.items(), is_undecoded))
         if split.is_watched and self._entity_counts is not None:
-            self._entity_counts.read_whole(undecoded, operation)
+            self._entity_counts.decode(undecoded, operation)
 
     def _decode_ahead(self, parsed: Any) -> None:
         """Decode every undecoded property, but leave each UNDECODED until it is read.
@@ -143,7 +142,7 @@ class LazyMapping(WireDict):
         value = fallback.convert(self._raw, name, parsed[name], type(self)._from_raw)
         self._give_back(parsed)
         if self._entity_counts is not None:
-            self._entity_counts.read(name)
+            self._entity_counts.decode((name,))
         return self._originals.setdefault(name, value)
 
     def _plain_values(self, names: Iterable[str], copy: Callable[[Any], Any]) -> dict[str, Any]:
@@ -161,7 +160,7 @@ class LazyMapping(WireDict):
             for name, value in stored.items()
         }
         if undecoded and self._entity_counts is not None:
-            self._entity_counts.copied(undecoded, "" if names else "to_dict()")
+            self._entity_counts.decode(undecoded, "" if names else "to_dict()")
         return plain
 
     # The entity as it was received, whatever the caller changed since.
@@ -191,12 +190,7 @@ class LazyMapping(WireDict):
     def __getitem__(self, name: str, /) -> Any:
         # The hottest function of the backend: it calls as little as it can. A generator expression
         # in it would take a cell for each variable of it at each call.
-        try:
-            value = _stored(self, name)
-        except KeyError:
-            if self._entity_counts is not None:
-                self._entity_counts.call_site.uses.add(NAMES)
-            raise
+        value = _stored(self, name)
         if value is not UNDECODED:
             return value
         raw, shape, split, originals = self._state
@@ -212,7 +206,7 @@ class LazyMapping(WireDict):
             if value is not UNDECODED:
                 keep(self, name, value)
                 if ENTITY_COUNTS in originals:
-                    originals[ENTITY_COUNTS].read(name, sys._getframe(1))
+                    originals[ENTITY_COUNTS].decode((name,))
                 return value
             parsed = split_again(split, raw, shape.ordinals)
             if split.parsed_again == _PATIENCE:
@@ -238,8 +232,7 @@ class LazyMapping(WireDict):
         del message
         split.parsed.append(parsed)
         if split.is_watched and ENTITY_COUNTS in originals:
-            # With the caller of __getitem__().
-            originals[ENTITY_COUNTS].read(name, sys._getframe(1))
+            originals[ENTITY_COUNTS].decode((name,))
         # Of two threads that decoded the same property, both get the object of the first.
         value = originals.setdefault(name, value)
         # An assignment or deletion meanwhile stays. Not keep(), which takes too long here.

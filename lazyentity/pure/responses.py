@@ -15,7 +15,6 @@ from google.cloud.datastore.key import Key
 from lazyentity.codec import fallback, shadow
 from lazyentity.codec.interruptions import raise_if_of_handler
 from lazyentity.profiling import observer
-from lazyentity.pure.profiling import count_eager_entity, count_entity
 
 _new: Callable[[Any], Any] = object.__new__
 
@@ -41,13 +40,11 @@ class EntityReader:
 class ReadRpc:
     """As :class:`lazyentity._backend.entities.ReadRpc`."""
 
-    __slots__ = ("_counter", "is_of_query", "reader")
+    __slots__ = ("is_of_query", "reader")
 
     def __init__(self) -> None:
         self.reader: EntityReader | None = None
         self.is_of_query = False
-        # Of a profile; None, until the first entity is counted.
-        self._counter: Any = None
 
 
 class EntityBytes:
@@ -83,12 +80,13 @@ class EntityBytes:
 def _read(rpc: ReadRpc, reader: EntityReader, raw: bytes) -> Any:
     chosen = rpc.reader or reader
     entity = chosen._make(raw)
-    if observer.data is not None:
+    data = observer.data
+    if data is not None:
         # Before it is prepared: what that decodes is counted.
         if chosen.is_stock:
-            rpc._counter = count_eager_entity(raw, rpc._counter, rpc.is_of_query)
+            data.receive_eager(raw)
         else:
-            rpc._counter = count_entity(entity, rpc._counter, rpc.is_of_query)
+            data.receive(entity, raw, rpc.is_of_query)
     return entity if chosen.prepare is None else chosen.prepare(entity)
 
 

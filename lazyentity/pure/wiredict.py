@@ -75,6 +75,11 @@ class WireDict(LazyDict):
         """As :attr:`lazyentity._backend.entities.LazyMapping._entity_counts`."""
         return self._state[3].get(ENTITY_COUNTS)
 
+    @_entity_counts.setter
+    def _entity_counts(self, counts: Any) -> None:
+        self._originals[ENTITY_COUNTS] = counts
+        self._split.is_watched = True
+
     def _instance_dict(self) -> dict[str, Any]:
         """As :meth:`lazyentity._backend.entities.LazyMapping._instance_dict`."""
         return instance_dict(self)  # type: ignore[no-any-return]  # a descriptor of Entity's

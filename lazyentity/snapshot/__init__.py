@@ -4,7 +4,7 @@ try:
     import zstandard as _zstandard  # noqa: F401  # it is needed below
 except ImportError as _error:
     raise ImportError(
-        f"lazyentity.snapshot needs {_error.name}; install lazyentity[snapshot]", name=_error.name
+        f"lazyentity.snapshot needs {_error.name}: pip install {_error.name}", name=_error.name
     ) from _error
 
 from lazyentity.snapshot.format import CorruptEntity, SnapshotError

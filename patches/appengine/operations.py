@@ -93,7 +93,9 @@ def values(entity: Any, names: Sequence[str], refuse: Refuse | None) -> list[Any
     """Return the values of properties, None where there is none; errors as of :func:`to_dict`."""
     present = [name for name in names if name in entity]
     if refuse is not None and len(present) < len(names):
-        refuse(entity, next(name for name in names if name not in present))
+        for name in names:
+            if name not in present:
+                refuse(entity, name)
     # Without a name, to_dict() would give all properties.
     found = to_dict(entity, *present) if present else {}
     return [found.get(name) for name in names]

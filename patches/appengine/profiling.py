@@ -8,7 +8,7 @@ from lazyentity.codec.undecoded import UNDECODED
 from lazyentity.profiling import observer
 
 if TYPE_CHECKING:
-    from lazyentity.profiling.counters import CallSiteCounts, EntityCounts
+    from lazyentity.profiling.counters import EntityCounts
 
 
 class CountedIndex:
@@ -50,7 +50,7 @@ class CountedIndex:
         # UNDECODED is followed by another attempt.
         if read is not UNDECODED and name not in self._counted:
             self._counted.add(name)
-            self._entity_counts.read(name)
+            self._entity_counts.decode((name,))
         return read
 
 
@@ -61,23 +61,19 @@ def counted_index(pb: Any, index: Any) -> CountedIndex | None:
         pb: the message of the entity.
         index: its index.
     """
-    call_site = call_site_of(pb)
-    if call_site is None:
+    entity_counts = counts_of(pb)
+    if entity_counts is None:
         return None
-    shape = None if index.shape.template is None else index.shape
-    entity_counts = call_site.add(index.names, shape, len(index.raw))
-    return CountedIndex(index, entity_counts)
+    return CountedIndex(index, entity_counts.receive(index.names, len(index.raw)))
 
 
-def call_site_of(pb: Any) -> CallSiteCounts | None:
+def counts_of(pb: Any) -> EntityCounts | None:
     """Return the entities that are counted together with one; None, if no profile runs."""
     data = observer.data
     if data is None:
         return None
     path = pb.key.path.element
-    call_site = data.call_site(data.site(), path[-1].type if path else None)
-    call_site.has_no_options = True
-    return call_site
+    return data.counts(path[-1].type if path else None)
 
 
 def count_entity(pb: Any, entity: Any, is_stock: bool) -> None:
@@ -91,6 +87,6 @@ def count_entity(pb: Any, entity: Any, is_stock: bool) -> None:
     if not is_stock:
         entity._index = counted_index(pb, entity._index) or entity._index
         return
-    call_site = call_site_of(pb)
-    if call_site is not None:
-        call_site.count_eager(len(entity._index.raw))
+    counts = counts_of(pb)
+    if counts is not None:
+        counts.receive_eager(len(entity._index.raw))

@@ -23,7 +23,7 @@ class _Counted(LazyProperties):
 
     def _compute(self, name: Any) -> Any:
         made = super()._compute(name)
-        self._entity_counts.copied([name])
+        self._entity_counts.decode((name,))
         return made
 
 
@@ -34,7 +34,7 @@ def count_element(element: Any, entity_counts: EntityCounts) -> None:
         element: lazy. Out of bytes, as in another process, it comes without the count.
         entity_counts: of its entity.
     """
-    entity_counts.call_site.has_no_options = True
+    entity_counts.without_options += 1
     properties: Any = _Counted.of(element._entity())
     properties._entity_counts = entity_counts
     vars(element)["properties"] = properties

@@ -63,8 +63,8 @@ def _caller() -> Callable[..., Any]:
         except ImportError as error:
             raise ImportError(
                 "a worker of this pipeline cannot import lazyentity, which reads from Datastore; "
-                "install it there, in the version of the main program, by "
-                f"pip install 'lazyentity[beam]' ({error})"
+                "install it there, in the version of the main program, and 'apache-beam[gcp]' "
+                f"({error})"
             ) from error
         workers.activate()
         return function(*arguments)

@@ -7,7 +7,7 @@ from typing import Any
 
 from google.cloud.datastore_v1.types import entity as entity_pb2
 
-from lazyentity._backend import EntityReader, count_entity
+from lazyentity._backend import EntityReader
 from lazyentity._mode import is_eager
 from lazyentity.codec import messages
 from lazyentity.codec.values import stock_entity
@@ -31,8 +31,10 @@ def read_message(
     message = entity_message._pb if type(entity_message) is entity_pb2.Entity else entity_message
     if reader.is_stock or type(message) is not messages.Entity or is_eager():
         return original(entity_message)
-    entity = LazyEntity._from_raw(message.SerializeToString())
+    raw = message.SerializeToString()
+    entity = LazyEntity._from_raw(raw)
     # An entity without a key is part of another one.
-    if observer.data is not None and message.HasField("key"):
-        count_entity(entity, None)
+    data = observer.data
+    if data is not None and message.HasField("key"):
+        data.receive(entity, raw, False)
     return entity if reader.prepare is None else reader.prepare(entity)

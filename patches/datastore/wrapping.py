@@ -13,7 +13,8 @@ from google.cloud.datastore.query import Iterator, Query
 from lazyentity._backend import EntityReader
 from lazyentity._environment import EAGER as EAGER_SWITCH
 from lazyentity._environment import is_set
-from lazyentity._types import describe_type
+from lazyentity._mode import require_flag
+from lazyentity._types import describe_type, hint_for
 from lazyentity._unboxed import register
 from lazyentity.codec.describing import safe_repr
 from lazyentity.patches import adapters
@@ -236,7 +237,7 @@ def _wrap(query_or_client: Any, reader: EntityReader) -> Any:
     if subclass is None:
         raise TypeError(
             "wrap() takes a google.cloud.datastore Query or Client, "
-            f"not {describe_type(query_or_client)}"
+            f"not {describe_type(query_or_client)}{hint_for(query_or_client)}"
         )
     wrapped: Any = object.__new__(subclass)
     wrapped.__dict__ = query_or_client.__dict__
@@ -306,8 +307,8 @@ def wrap(
         query_or_client: a ``google.cloud.datastore`` ``Query`` or ``Client``; or a query or client
             of another library, if its page of the documentation says that it can be wrapped.
         prefetch: names of properties that are decoded before an entity is handed out. Names that an
-            entity lacks are skipped. A malformed property raises when the entity is asked for, as
-            reading it would.
+            entity lacks are skipped, with a warning if the first 100 entities all lack one. A
+            malformed property raises when the entity is asked for, as reading it would.
         strict: refuse to decode anything else. Decoding a property that was neither prefetched nor
             assigned raises RuntimeError; ``lazyentity.prefetch(entity, name)`` still decodes.
             ``raw()`` and writing the entity are not refused.
@@ -317,9 +318,11 @@ def wrap(
 
     Raises:
         TypeError: if the object is neither, if its class keeps state in slots, or if ``prefetch``
-            is one ``str`` or holds anything but ``str``.
+            is one ``str`` or holds anything but ``str``, or if a switch is no bool.
         ValueError: if ``eager`` is given together with ``prefetch`` or ``strict``.
     """
+    require_flag("wrap", "strict", strict)
+    require_flag("wrap", "eager", eager)
     names = _names_of(prefetch)
     of_other = wrapping_of(query_or_client)
     if of_other is not None:

@@ -108,8 +108,9 @@ def key_as(snapshot: Any, form: KeyForm) -> Any:
 def values(snapshot: Any, names: Sequence[str], refuse: Refuse | None) -> list[Any]:
     """Return the values at field paths, None where there is none."""
     if not snapshot.exists:
-        if refuse is not None and names:
-            refuse(snapshot, names[0])
+        if refuse is not None:
+            for name in names:
+                refuse(snapshot, name)
         return [None] * len(names)
     is_lazy, found = lazily_read(snapshot) is not None, []
     fields: Any = UNDECODED

@@ -32,12 +32,11 @@ def count_document(response: DocumentResponse, is_stock: bool) -> EntityCounts |
     if data is None:
         return None
     parts = response.name.split("/")
-    call_site = data.call_site(data.site(), parts[-2] if len(parts) > 1 else None)
-    call_site.has_no_options = True
+    counts = data.counts(parts[-2] if len(parts) > 1 else None)
     if is_stock:
-        call_site.count_eager(len(response.raw))
+        counts.receive_eager(len(response.raw))
         return None
-    return call_site.add(_names(response), None, len(response.raw))
+    return counts.receive(_names(response), len(response.raw))
 
 
 def _names(response: DocumentResponse) -> list[str]:
@@ -51,10 +50,10 @@ def _names(response: DocumentResponse) -> list[str]:
 def count_fields(entity_counts: EntityCounts | None, fields: Any) -> None:
     """Count the fields of a document, which were decoded all together."""
     if entity_counts is not None and type(fields) is dict:
-        entity_counts.copied(list(fields), "to_dict()")
+        entity_counts.decode(list(fields), "to_dict()")
 
 
 def count_value(entity_counts: EntityCounts | None, field_path: str) -> None:
     """Count the field of a document at the beginning of a path, which was decoded."""
     if entity_counts is not None:
-        entity_counts.copied([parse_field_path(field_path)[0]])
+        entity_counts.decode((parse_field_path(field_path)[0],))

@@ -343,16 +343,3 @@ def _mapping_bytes(shape: Any) -> int:
     # The shape is in the key. A mapping itself has as many dicts and tuples of the same names, and
     # a tuple of the conversions of each.
     return 3 * learned_bytes(None, shape.template)
-
-
-def obstacle_of(instance: Any, entity: Any) -> str:
-    """Say why ndb itself has made a model of a lazy entity, in a part of a sentence.
-
-    Args:
-        instance: the model.
-        entity: the lazy entity.
-    """
-    class_key = entity.get("class")
-    kind = named_kind(class_key) if class_key else entity.kind
-    mapping = mapping_for(type(instance), kind, entity._shape)
-    return f"ndb itself makes these models: {mapping.obstacle or OF_CONSTRUCTOR}"

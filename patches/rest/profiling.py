@@ -27,7 +27,7 @@ class _Counted:
     def parsed(self, name: str) -> Any:
         """As :meth:`~lazyentity.patches.rest.properties.JsonProperties.parsed`."""
         parsed = self._received.parsed(name)
-        self._entity_counts.read(name)
+        self._entity_counts.decode((name,))
         return parsed
 
 
@@ -43,9 +43,7 @@ def count_entity(properties: LazyProperties, key: Any, data: ProfileData) -> Non
     """
     received = properties._received
     size = sum(map(len, received.values())) if type(received) is RawJsonProperties else 0
-    call_site = data.call_site(data.site(), _kind_of(key))
-    call_site.has_no_options = True
-    counts = call_site.add(received, None, size)
+    counts = data.counts(_kind_of(key)).receive(received, size)
     properties._received = _Counted(received, counts)  # type: ignore[assignment]  # parses alike
 
 

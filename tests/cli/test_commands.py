@@ -7,6 +7,7 @@ import importlib
 import io
 import os
 import sys
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 from unittest import mock
@@ -14,9 +15,9 @@ from unittest import mock
 import pytest
 
 from lazyentity import __version__
-from lazyentity.cli import commands, dispatch
-from lazyentity.cli.commands import COMMANDS, Command
-from lazyentity.cli.failures import Failure
+from lazyentity._choice import Obstacle
+from lazyentity.cli import dispatch
+from lazyentity.cli.dispatch import COMMANDS, Command, Failure
 
 pytestmark = pytest.mark.any_backend
 
@@ -26,7 +27,7 @@ def command(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     """A module with a command ``made``, whose ``main`` the test sets."""
     module = ModuleType("made_command")
     monkeypatch.setitem(sys.modules, module.__name__, module)
-    monkeypatch.setitem(commands.COMMANDS, "made", Command(module.__name__, "a test", "bench"))
+    monkeypatch.setitem(COMMANDS, "made", Command(module.__name__, "a test", "bench"))
     return module
 
 
@@ -147,7 +148,7 @@ def test_a_missing_requirement(
     assert dispatch.main(["made"]) == 2
     assert capsys.readouterr().err == (
         f"python -m lazyentity made: the module {missing} is not installed; install what this "
-        "command needs with `pip install 'lazyentity[bench]'`\n"
+        "command needs with `pip install '.[bench]'` in a checkout of lazyentity\n"
     )
 
 
@@ -164,7 +165,7 @@ def test_a_missing_module_of_ours_is_an_error(
     command: ModuleType, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """No extra installs it."""
-    monkeypatch.setitem(commands.COMMANDS, "made", Command("lazyentity.missing", "", "bench"))
+    monkeypatch.setitem(COMMANDS, "made", Command("lazyentity.missing", "", "bench"))
     with pytest.raises(ModuleNotFoundError):
         dispatch.main(["made"])
 
@@ -230,3 +231,30 @@ def test_a_backend_that_is_not_there(
     vars(command)["main"] = lambda *_: 0
     assert dispatch.main(["made"]) == 2
     assert "LAZYENTITY_BACKEND='naive' is not a backend" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("other", [None, Path("/site-packages")])
+def test_a_checkout_without_the_native_backend(
+    other: Path | None,
+    command: ModuleType,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """It may have been imported for an installed copy, because it is the current folder."""
+    monkeypatch.delenv("LAZYENTITY_BACKEND", raising=False)
+    monkeypatch.setattr(dispatch, "obstacle", lambda: Obstacle("it was not built", ""))
+    monkeypatch.setattr(dispatch, "_installed_elsewhere", lambda _: other)
+    vars(command)["main"] = lambda *_: 0
+    assert dispatch.main(["made"]) == 0
+    told = capsys.readouterr().err
+    assert told.startswith("lazyentity: imported from the checkout ")
+    assert "the slower one: it was not built" in told
+    assert ("copy in /site-packages, run `lazyentity`" in told) == (other is not None)
+
+
+def test_the_script(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """Its name is in its help and in its errors."""
+    monkeypatch.setattr(sys, "argv", ["/bin/lazyentity", "doctor", "--help"])
+    with pytest.raises(SystemExit, match=r"^0$"):
+        dispatch.main()
+    assert capsys.readouterr().out.startswith("usage: lazyentity doctor ")

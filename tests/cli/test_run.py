@@ -14,7 +14,7 @@ import pytest
 
 from lazyentity._environment import PROFILE
 from lazyentity.cli import dispatch, run
-from lazyentity.cli.failures import Failure
+from lazyentity.cli.dispatch import Failure
 from tests.support import subprocesses
 from tests.support.subprocesses import clean_environment
 

@@ -198,11 +198,10 @@ def test_forked_workers(emulated: LoopbackServer, disabled: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("page", "length"), [(DOCS / "start" / "quickstart.rst", 6), (DOCS.parent / "README.rst", 3)]
+    ("page", "length"), [(DOCS / "start" / "quickstart.rst", 4), (DOCS.parent / "README.rst", 3)]
 )
 def test_profile_of_a_report(emulated: LoopbackServer, page: Path, length: int) -> None:
     """The profile has every line that the pages show of it; these leave out tables and times."""
-    pytest.importorskip("rich")
     client = datastore.Client(project="demo")
     orders = []
     for number in range(300):
@@ -214,7 +213,7 @@ def test_profile_of_a_report(emulated: LoopbackServer, page: Path, length: int) 
     program = subprocess.run(
         [sys.executable, "report.py"],
         cwd=DOCS / "recipes",
-        env=os.environ | {"LAZYENTITY_PROFILE": "1", "COLUMNS": "120"},
+        env=os.environ | {"LAZYENTITY_PROFILE": "1"},
         check=True,
         capture_output=True,
         text=True,

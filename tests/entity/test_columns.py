@@ -78,8 +78,8 @@ def test_values_of_stock_entities(
     expected = {name: [plain(entity.get(name)) for entity in stock] for name in names}
     for made in (
         columns_of(backend, lazy, names),
-        lazyentity.columns(lazy, names),
-        lazyentity.columns(iter(stock), list(names)),
+        lazyentity.columns(lazy, names, missing="null"),
+        lazyentity.columns(iter(stock), list(names), missing="null"),
     ):
         assert snapshot(made) == snapshot(expected)
         assert list(made) == list(names)
@@ -94,7 +94,7 @@ def test_rows(backend: str, raws: list[bytes], data: st.DataObject) -> None:
     names = tuple(data.draw(st.lists(st.sampled_from(known), unique=True)))
     lazy = [IMPLEMENTATIONS[backend].from_bytes(raw) for raw in raws]
     made = columns_of(backend, [row(backend, raw) for raw in raws], names)
-    assert snapshot(made) == snapshot(lazyentity.columns(lazy, names))
+    assert snapshot(made) == snapshot(lazyentity.columns(lazy, names, missing="null"))
     eager = [row(backend, raw, eager=True) for raw in raws]
     stock = [stock_entity(raw) for raw in raws]
 
@@ -190,12 +190,28 @@ def test_batches() -> None:
     assert lazyentity.columns([], ["number"]) == {"number": []}
 
 
+def test_a_name_that_no_entity_has(lazy_type: type[LazyEntity]) -> None:
+    """It is taken for misspelt; a property that some entities have is not."""
+    given: list[Any] = [lazy_type.from_bytes(PLAIN), stock_entity(RICH), lazy_type.from_bytes(RICH)]
+    assert lazyentity.columns(given, ["blob", "text"])["blob"] == [None, b"\x00\xff", b"\x00\xff"]
+    made: list[Any] = []
+    for read in (
+        lambda: lazyentity.columns(iter(given), ["text", "texd", "blop"]),
+        lambda: made.extend(lazyentity.column_batches(given, ["text", "texd", "blop"], 2)),
+    ):
+        with pytest.raises(KeyError, match="no entity has a property 'texd' or 'blop'; correct"):
+            read()
+    assert len(made) == 2
+    assert lazyentity.columns(given[:1], ["texd"], missing="null") == {"texd": [None]}
+    assert lazyentity.columns([], ["texd"]) == {"texd": []}
+
+
 def test_strict_entities(lazy_type: type[LazyEntity]) -> None:
     """A property that was not prefetched is refused, as of to_dict()."""
     entity = lazy_type.from_bytes(PLAIN)
     entity["number"]
     make_strict(entity)
-    assert lazyentity.columns([entity], ["number", "missing"]) == {
+    assert lazyentity.columns([entity], ["number", "missing"], missing="null") == {
         "number": [42],
         "missing": [None],
     }

@@ -76,6 +76,7 @@ def test_batches_have_keys() -> None:
 def test_tables_have_keys() -> None:
     """The column has the type of its values; Arrow has none for keys."""
     several = [Entity(Key("A", number, project="p")) for number in (1, 2)]
+    several[0]["a"] = 1
     frame = lazyentity.to_pandas(several, ["a"], key="id", key_as="id")
     assert frame.columns.tolist() == ["id", "a"]
     assert frame["id"].dtype == "int64"
@@ -153,7 +154,7 @@ def test_tables_refuse_missing_properties() -> None:
         ({"key": "a"}, ValueError, "key and names both have 'a'"),
         ({"key": 1}, TypeError, "the name of a column, not int"),
         ({"key": "k", "key_as": "ids"}, ValueError, "one of 'key', 'id', 'path', not 'ids'"),
-        ({"missing": "rise"}, ValueError, "one of 'null', 'raise', not 'rise'"),
+        ({"missing": "rise"}, ValueError, "one of 'some', 'null', 'raise', not 'rise'"),
     ],
 )
 def test_bad_options(options: dict[str, Any], error: type[Exception], text: str) -> None:

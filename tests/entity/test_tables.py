@@ -62,7 +62,7 @@ def _cell(value: Any) -> Any:
 def test_pandas_has_the_values_of_stock(rows: list[dict[str, Any]]) -> None:
     """The values of a DataFrame of the stock entities; the types hold when some are missing."""
     lazy, stock = _rows(rows)
-    frame = lazyentity.to_pandas(lazy, NAMES)
+    frame = lazyentity.to_pandas(lazy, NAMES, missing="null")
     whole = pandas.DataFrame(stock)
     assert list(frame.columns) == NAMES
     assert len(frame) == len(rows)
@@ -101,7 +101,7 @@ def test_arrow_has_the_values_of_stock(rows: list[dict[str, Any]], size: int) ->
     """The same as an Arrow table, whatever the batches are."""
     lazy, stock = _rows(rows)
     with _batches_of(size):
-        table = lazyentity.to_arrow(iter(lazy), NAMES)
+        table = lazyentity.to_arrow(iter(lazy), NAMES, missing="null")
     assert table.column_names == NAMES
     assert table.num_rows == len(rows)
     for name in NAMES:
@@ -121,14 +121,14 @@ FULL: dict[str, Any] = {
 def test_types() -> None:
     """A column has the type of its values, and one that knows nulls where some are missing."""
     whole, gaps = _rows([FULL, FULL])[0], _rows([FULL, {"text": None}])[0]
-    dtypes = lazyentity.to_pandas(whole, FULL).dtypes
+    dtypes = lazyentity.to_pandas(whole, FULL, missing="null").dtypes
     assert [str(dtypes[name]) for name in ("flag", "number", "ratio", "at")] == [
         "bool",
         "int64",
         "float64",
         "datetime64[us, UTC]",
     ]
-    frame = lazyentity.to_pandas(gaps, FULL)
+    frame = lazyentity.to_pandas(gaps, FULL, missing="null")
     dtypes = frame.dtypes
     assert [str(dtypes[name]) for name in ("flag", "number", "ratio", "at")] == [
         "boolean",
@@ -138,7 +138,7 @@ def test_types() -> None:
     ]
     assert frame.isna().iloc[1].all()
     for entities in (whole, gaps):
-        schema = lazyentity.to_arrow(entities, [*FULL, "missing"]).schema
+        schema = lazyentity.to_arrow(entities, [*FULL, "missing"], missing="null").schema
         assert [str(schema.field(name).type) for name in (*FULL, "missing")] == [
             "bool",
             "int64",
@@ -153,7 +153,7 @@ def test_types() -> None:
 def test_a_column_can_be_changed() -> None:
     """A DataFrame owns its memory."""
     lazy, _ = _rows([FULL, FULL])
-    frame = lazyentity.to_pandas(lazy, FULL)
+    frame = lazyentity.to_pandas(lazy, FULL, missing="null")
     frame["number"] += 6
     frame.loc[frame.index[:1], "ratio"] = 2.5
     assert frame["number"].tolist() == [7, 7]
@@ -179,7 +179,7 @@ def test_several_types(to_table: Any) -> None:
     """A property of several types is named in the error, or kept as it is on request."""
     lazy, stock = _rows(SEVERAL)
     with pytest.raises(TypeError) as raised:
-        to_table(lazy, ["b", "a"])
+        to_table(lazy, ["b", "a"], missing="null")
     assert str(raised.value) == (
         "property 'a' has values of several types (int, list, str); pass objects=True to keep them "
         "as they are"

@@ -141,7 +141,7 @@ def _keys_of_query(client: datastore.Client) -> Any:
 def _columns(client: datastore.Client) -> Any:
     names = ["text", "number", "inner", "inners", "missing"]
     results = client.query(kind="Kind").fetch()
-    made = lazyentity.columns(results, names)
+    made = lazyentity.columns(results, names, missing="null")
     return [snapshot(made), results.next_page_token, results.num_results]
 
 

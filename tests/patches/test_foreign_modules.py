@@ -144,23 +144,10 @@ def test_strictly(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("how", [(), ("-m", "lazyentity", "run")])
 def test_patched_before_the_program_starts(tmp_path: Path, how: tuple[str, ...]) -> None:
-    """The program gets its own modules, although the libraries were imported before."""
+    """The program gets its own modules, but for wrapt, which was imported before."""
     environment: Any = {} if how else {"PYTHONPATH": BOOTSTRAP}
-    told = _started(tmp_path, "", *NAMES, how=how, **environment)
-    assert not told["is_stock"]
-
-
-def test_wrapt_of_the_program_is_the_library(tmp_path: Path) -> None:
-    """It is imported once, and the program gets the same."""
-    start = """
-import wrapt, wrapt.importer
-from lazyentity.patches import wrapt_parts
-assert wrapt.ObjectProxy is wrapt_parts.ObjectProxy
-assert wrapt.importer.ImportHookFinder is wrapt_parts.ImportHookFinder
-assert importlib.import_module("wrapt").__spec__.loader is not None
-import importlib.util; assert importlib.util.find_spec("wrapt").origin == wrapt.__file__
-"""
-    told = _started(tmp_path, f"import importlib\n{start}", PYTHONPATH=BOOTSTRAP)
+    names = [name for name in NAMES if name != "wrapt"]
+    told = _started(tmp_path, "", *names, how=how, **environment)
     assert not told["is_stock"]
 
 

@@ -15,16 +15,6 @@ def _programs(bodies: dict[str, str]) -> dict[str, str]:
     return {name: begin + textwrap.indent(body, "    ") for name, body in bodies.items()}
 
 
-def _validating(models: dict[str, tuple[str, str]]) -> dict[str, str]:
-    """Return programs that define models, and make something of each entity by a call."""
-    calls = _programs(
-        {name: f"return [{call} for entity in query.fetch()]" for name, (_, call) in models.items()}
-    )
-    return {name: f"{models[name][0]}\n{call}" for name, call in calls.items()}
-
-
-_DUMPED = "Order.model_validate(entity).model_dump()"
-
 KEYS: Final = _programs(
     {
         "list of ids": "return [entity.key.id for entity in query.fetch()]",
@@ -53,68 +43,28 @@ client.put(entity)
 entity = client.get(client.key(KIND, 1))
 return entity is not None and entity.key.id
 """,
-        "get_multi": (
-            "return len(client.get_multi([client.key(KIND, number) for number in (1, 2, 9)]))"
-        ),
-        "query, assign, put": """
-for entity in query.fetch():
-    entity["state"] = "paid"
-    client.put(entity)
-""",
         "put of the same": "client.put_multi(list(query.fetch()))",
         "put under another key": """
 for entity in list(query.fetch()):
     entity.key = client.key(KIND, entity.key.id + 10)
     client.put(entity)
 """,
-        "put inside of another": """
-around = Entity(client.key(KIND, 20))
-around["parts"] = list(query.fetch())
-client.put(around)
-""",
         "transaction": """
 with client.transaction() as transaction:
     for entity in query.fetch():
         transaction.put(entity)
-""",
-        "batch": """
-batch = client.batch()
-with batch:
-    for entity in query.fetch():
-        batch.put(entity)
-""",
-        "bulk": "bulk.put_many(client, query.fetch())",
-        "update": """
-for entity in query.fetch():
-    entity.update(state="paid")
-    client.put(entity)
 """,
         "delete of a property": """
 for entity in query.fetch():
     del entity["a"]
     client.put(entity)
 """,
-        "pop without a value": 'return [entity.pop("z", None) for entity in query.fetch()]',
-        "cleared": """
-for entity in query.fetch():
-    entity.clear()
-    client.put(entity)
-""",
         "raw": "return [len(lazyentity.raw(entity)) for entity in query.fetch()]",
         "detached": "return [entity.key.id for entity in lazyentity.detach(query.fetch())]",
-        "copied": "return [sorted(copy.copy(entity)) for entity in query.fetch()]",
         "pickled": "return [pickle.loads(pickle.dumps(entity)) for entity in query.fetch()]",
         "compared": "return [entity == {} for entity in query.fetch()]",
-        "compared with others": """
-known = client.get(client.key(KIND, 1))
-return [entity == known for entity in query.fetch() if entity.key.id != 1]
-""",
         "columns": 'return lazyentity.columns(query.fetch(), ["a", "f"])',
-        "materialized": (
-            "return [dict(lazyentity.materialize(entity)) for entity in query.fetch()]"
-        ),
         "truth": "return sum(1 for entity in query.fetch() if entity)",
-        "length": "return [len(entity) for entity in query.fetch()]",
         "in": 'return ["f" in entity for entity in query.fetch()]',
         "names": "return [sorted(entity) + sorted(entity.keys()) for entity in query.fetch()]",
         "a property that is missing": 'return [entity.get("z") for entity in query.fetch()]',
@@ -128,26 +78,9 @@ for entity in query.fetch():
 return found
 """,
         "index flags": "return [sorted(entity.exclude_from_indexes) for entity in query.fetch()]",
-        "attributes": (
-            'return [sorted(vars(entity)["exclude_from_indexes"]) for entity in query.fetch()]'
-        ),
         "orjson": (
             "return [orjson.dumps(entity, option=orjson.OPT_SORT_KEYS) for entity in query.fetch()]"
         ),
-        "storage": """
-found = []
-for entity in query.fetch():
-    try:
-        found.append(str(dict.get(entity, "a")))
-    except TypeError:
-        found.append(str(entity.key.id))
-return found
-""",
-        "kept": """
-cache = {entity.key.id: entity for entity in query.fetch()}
-yield
-return [cache[number]["a"] for number in sorted(cache)]
-""",
         "messages": """
 iterator = query.fetch()
 found, convert = [], iterator.item_to_value
@@ -177,96 +110,6 @@ for entity in query.fetch():
 entities = client.get_multi([client.key(KIND, number) for number in (1, 2)])
 return sorted((entity["a"], entity.get("f")) for entity in entities)
 """,
-        "a cache": """
-cache = {}
-for entity in query.fetch():
-    entity["a"], entity["b"]
-    cache[entity.key.id] = entity
-yield
-return [(cache[number]["a"], cache[number]["b"]) for number in sorted(cache)]
-""",
-        "a library in C": """
-found = []
-for entity in query.fetch():
-    try:
-        found.append(unadapted(entity))
-    except TypeError:
-        found.append(unadapted(lazyentity.materialize(entity)))
-return found
-""",
-    }
-) | _validating(
-    {
-        "a model": (
-            "class Order(pydantic.BaseModel):\n    a: int\n    b: str\n",
-            _DUMPED,
-        ),
-        "a model with a property that is missing": (
-            "class Order(pydantic.BaseModel):\n    a: int\n    f: str | None = None\n",
-            _DUMPED,
-        ),
-        "a model with aliases": (
-            """
-class Order(pydantic.BaseModel):
-    first: int = pydantic.Field(validation_alias="a")
-    last: str = pydantic.Field("none", validation_alias=pydantic.AliasChoices("z", "f"))
-""",
-            _DUMPED,
-        ),
-        "two models": (
-            """
-class Order(pydantic.BaseModel):
-    a: int
-    b: str
-
-class Other(pydantic.BaseModel):
-    c: float
-    a: str
-
-kinds = pydantic.TypeAdapter(Order | Other)
-""",
-            "kinds.validate_python(entity).model_dump()",
-        ),
-        "a model of everything": (
-            """
-class Order(pydantic.BaseModel):
-    model_config = pydantic.ConfigDict(extra="allow")
-    a: int
-""",
-            'Order.model_validate(entity).model_dump(mode="json")',
-        ),
-        "a model that looks at everything": (
-            """
-class Order(pydantic.BaseModel):
-    a: int
-
-    @pydantic.model_validator(mode="before")
-    @classmethod
-    def _longer(cls, values):
-        return {"a": len(values)}
-""",
-            _DUMPED,
-        ),
-        "a model, or a dict": (
-            """
-class Order(pydantic.BaseModel):
-    z: int
-
-kinds = pydantic.TypeAdapter(Order | dict[str, object])
-""",
-            "kinds.validate_python(entity)",
-        ),
-        "a model, and a dict": (
-            """
-class Order(pydantic.BaseModel):
-    a: int
-
-class Page(pydantic.BaseModel):
-    order: Order
-    held: dict[str, object]
-""",
-            'Page.model_validate({"order": entity, "held": entity}).model_dump()',
-        ),
     }
 )
 """Programs that read some properties."""

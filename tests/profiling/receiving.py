@@ -7,8 +7,7 @@ from typing import Any
 
 from lazyentity import LazyEntity
 from lazyentity.profiling.collection import Profile
-from lazyentity.profiling.counters import Snapshot
-from lazyentity.profiling.counts import Counts
+from lazyentity.profiling.counters import Counts, Snapshot
 from tests.conftest import BACKENDS, IMPLEMENTATIONS
 from tests.support.strategies.samples import serialise
 
@@ -23,8 +22,8 @@ def counted(profile: Profile) -> Snapshot:
 
 
 def only(profile: Profile) -> Counts:
-    """Return the counts of the only site."""
-    (counts,) = counted(profile).call_sites.values()
+    """Return the counts of the only line that received."""
+    (counts,) = counted(profile).received.values()
     return counts
 
 

@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 import contextlib
-import importlib
 import itertools
 import json
 import os
-import signal
 import sys
 import warnings
 from collections import Counter
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 import lazyentity
-from lazyentity.profiling import callsites, observer
-from lazyentity.profiling.callsites import CallSite
+from lazyentity.profiling import observer
 from lazyentity.profiling.collection import Profile
-from lazyentity.pure.shapes import Shape
 from tests.profiling.receiving import FIVE, OTHER, Response, learn, only
 from tests.support.changing import in_collections
 from tests.support.concurrency import together
@@ -45,7 +40,6 @@ def test_no_count_is_lost_between_threads(backend: str, is_learned: bool) -> Non
         together(THREADS, read)
     counts = only(profile)
     assert counts.entities == 2 * THREADS * ROUNDS
-    assert counts.alive == 0
     read_once = THREADS * ROUNDS
     assert counts.read == Counter(a=2 * read_once)
     assert counts.whole == Counter(dict.fromkeys("bcdez", read_once))
@@ -94,55 +88,21 @@ def test_a_profile_ends_while_entities_arrive(backend: str, eager: bool) -> None
 
 
 def test_a_report_while_entities_arrive(backend: str) -> None:
-    """Other threads add sites, kinds and names meanwhile."""
+    """Other threads add lines, kinds and names meanwhile."""
 
-    def arrive(line: int) -> None:
+    def arrive(number: int) -> None:
         assert observer.data is not None
-        site = CallSite("file", line, "function", "")
-        observer.data.call_site(site, "Kind").add(["a"], Shape(["a"]), 1)
-        observer.data.call_site(callsites.OTHERS, "Kind").add(["a"], Shape(["a"]), 1)
-        observer.data.line(observer.data.wholes, (site, "items()", None)).calls += 1
+        counts = observer.data.counts(f"Kind{number}").receive([f"a{number}"], 1)
+        counts.decode(("a",), f"operation {number}")
 
     for _ in range(3):
-        # A report takes the longer, the more sites there are.
+        # A report takes the longer, the more lines there are.
         with lazyentity.profile() as profile:
             Response(backend, [FIVE]).entities()
             arrive(-1)
             with in_collections(arrive):
                 report = profile.report()
         assert sum(kind.entities for kind in report.kinds)
-
-
-def _standing() -> dict[str, Any]:
-    """Return the attributes of modules and classes that count."""
-    names = {
-        "lazyentity.pure.columns": (),
-        "lazyentity.pure.mapping": ("LazyMapping",),
-        "lazyentity.pure.responses": ("EntityBytes",),
-        "lazyentity.plain": (),
-        "lazyentity.entity": ("LazyEntityBase", "LazyEntity"),
-        "lazyentity.patches.adapters.fields": (),
-        "lazyentity.patches.api.entities": ("EntityMessage", "EntityHandle", "EntityResult"),
-        "lazyentity.patches.api.responses": ("RunQueryResponse", "_ResponseBytes"),
-    }
-    standing = {}
-    for module_name, classes in names.items():
-        module = importlib.import_module(module_name)
-        for owner in [module, *(getattr(module, name) for name in classes)]:
-            standing[f"{module_name}.{owner.__name__}"] = dict(vars(owner))
-    return standing
-
-
-def test_only_the_class_of_entities_changes(backend: str) -> None:
-    """It has methods that note uses while a profile runs, and the earlier methods afterwards."""
-    before = _standing()
-    with lazyentity.profile():
-        Response(backend, [FIVE]).entities()
-        during = _standing()
-        entity_class = during.pop("lazyentity.entity.LazyEntityBase")
-        assert entity_class.items() != before["lazyentity.entity.LazyEntityBase"].items()
-        assert during == {name: before[name] for name in during}
-    assert _standing() == before
 
 
 @pytest.mark.parametrize("stops", [False, True])
@@ -194,17 +154,8 @@ def test_a_profile_is_used_once() -> None:
 
 
 PROGRAM = """
-import code
-import ctypes
-import functools
 import os
-import signal
 import sys
-import time
-if "handle" in sys.argv:
-    # After the functions that are registered later; to this thread.
-    send = getattr(ctypes.PyDLL(None), "raise")
-    os.register_at_fork(before=functools.partial(send, signal.SIGTERM))
 import lazyentity
 assert "google.cloud.datastore" not in sys.modules
 from google.cloud import datastore
@@ -221,69 +172,34 @@ def read(count):
         handle.read(LAZY)["a"]
 read(3)
 if "fork" in sys.argv:
-    child = os.fork()
-    if child == 0:
-        read(2)
-        sys.exit()
-    idle = os.fork()
-    if idle == 0:
-        sys.exit()
-    os.waitpid(child, 0)
-    os.waitpid(idle, 0)
-if "multiprocessing" in sys.argv:
-    import multiprocessing
-    context = multiprocessing.get_context("fork")
-    child = context.Process(target=read, args=(2,))
-    child.start()
-    child.join()
-    with context.Pool(1) as pool:
-        # At the end of the block it is terminated.
-        pool.apply(read, (4,))
-for _ in range(20 if "kill children" in sys.argv else 0):
-    child = os.fork()
-    if child == 0:
-        time.sleep(60)
-        os._exit(1)
-    os.kill(child, signal.SIGTERM)
-    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGTERM
-if "handle" in sys.argv:
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(5))
-    if os.fork() == 0:
-        os._exit(1)
-if "catch" in sys.argv:
-    console = code.InteractiveInterpreter()
-    console.write = lambda _: None
-    console.runsource("raise KeyboardInterrupt")
-if "terminate" in sys.argv:
-    os.kill(os.getpid(), signal.SIGTERM)
-if "interrupt" in sys.argv:
-    sys.excepthook = lambda *_: None
-    # A shell that runs a program in the background has it ignore this signal.
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-    os.kill(os.getpid(), signal.SIGINT)
-    time.sleep(60)
+    for count in (2, 0):
+        child = os.fork()
+        if child == 0:
+            read(count)
+            sys.exit()
+        os.waitpid(child, 0)
 """
 
 
-def _profile(value: str, *arguments: str, status: int = 0) -> tuple[str, str]:
+def _profile(value: str, *arguments: str) -> str:
     finished = run("-c", PROGRAM, *arguments, LAZYENTITY_PROFILE=value)
-    assert finished.returncode == status, finished.stderr
-    return finished.stdout, finished.stderr
-
-
-def _entities(folder: Path) -> dict[str, int]:
-    """Return how many entities each file in a folder counts."""
-    return {
-        path.name: sum(kind["entities"] for kind in json.loads(path.read_text())["kinds"])
-        for path in folder.iterdir()
-    }
+    assert (finished.returncode, finished.stdout) == (0, ""), finished.stderr
+    return finished.stderr
 
 
 def test_tables_on_the_standard_error_output() -> None:
-    output, errors = _profile("1")
-    assert output == ""
+    """Of each process that received entities."""
+    errors = _profile("1", "fork")
     assert "3 entities, 3 of 15 properties decoded" in errors
-    assert "Received, by kind" in errors
+    assert "2 entities, 2 of 10 properties decoded" in errors
+    assert errors.count("lazyentity profile") == 2
+
+
+def test_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "profile.json"
+    assert _profile(str(path)) == ""
+    (kind,) = json.loads(path.read_text())["kinds"]
+    assert (kind["kind"], kind["entities"]) == ("Kind", 3)
 
 
 def test_a_program_that_does_not_import_the_client() -> None:
@@ -294,64 +210,24 @@ def test_a_program_that_does_not_import_the_client() -> None:
 
 
 def test_off() -> None:
-    assert _profile("off") == ("", "")
+    assert _profile("off") == ""
 
 
-@pytest.mark.parametrize(
-    ("end", "status", "of_children"),
-    [
-        # A child that received something has a separate file.
-        ("fork", 0, [2]),
-        # Children end without the functions of ``atexit``, and workers of a pool by a signal.
-        ("multiprocessing", 0, [2, 4]),
-        # The report is written, and the process ends by the signal.
-        ("terminate", -signal.SIGTERM, []),
-        ("interrupt", -signal.SIGINT, []),
-        # The signal comes while the child is made.
-        ("kill children", 0, []),
-        # It comes to the parent meanwhile, whose own handler raises.
-        ("handle", 5, []),
-        # The interrupt ends code that a library runs, and not the program.
-        ("catch", 0, []),
-    ],
-)
-def test_files_of_all_processes(
-    end: str, status: int, of_children: list[int], tmp_path: Path
-) -> None:
-    assert _profile(str(tmp_path / "profile.json"), end, status=status) == ("", "")
-    entities = _entities(tmp_path)
-    assert entities.pop("profile.json") == 3
-    assert sorted(entities.values()) == of_children
-
-
-@pytest.mark.parametrize("suffix", ["json", "html"])
-def test_a_source_whose_name_is_no_text(suffix: str, tmp_path: Path) -> None:
+def test_a_source_whose_name_is_no_text(tmp_path: Path) -> None:
     """Names of files are bytes, of which some are no UTF-8."""
-    path = tmp_path / f"profile.{suffix}"
+    path = tmp_path / "profile.json"
     program = f"exec(compile({PROGRAM!r}, '/application/\\udcff.py', 'exec'))"
     finished = run("-c", program, LAZYENTITY_PROFILE=str(path))
     assert (finished.returncode, finished.stderr) == (0, "")
     assert "\\udcff.py" in path.read_text("utf-8")
 
 
-def test_a_page(tmp_path: Path) -> None:
-    path = tmp_path / "profile.html"
-    assert _profile(str(path)) == ("", "")
-    assert path.read_text().startswith("<!DOCTYPE html>")
-
-
-@pytest.mark.parametrize(
-    ("name", "texts"),
-    [
-        ("yes please", ["is neither 1 nor a path that ends in .json or .html"]),
-        # It is said at the start, and at the end the report is not lost.
-        ("missing/profile.json", ["there is no folder", "cannot be written"]),
-    ],
-)
-def test_a_file_that_cannot_be(name: str, texts: list[str]) -> None:
-    _, errors = _profile(name)
-    for text in [*texts, "3 entities"]:
-        assert text in errors
+@pytest.mark.parametrize("name", ["yes please", "profile.html", "missing/profile.json"])
+def test_a_file_that_cannot_be(name: str) -> None:
+    """The report is not lost."""
+    errors = _profile(name)
+    assert "is neither 1 nor the path of a .json file" in errors
+    assert "3 entities" in errors
 
 
 def test_commands_of_lazyentity(tmp_path: Path) -> None:

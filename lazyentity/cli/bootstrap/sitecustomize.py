@@ -7,10 +7,9 @@ their child processes. If it fails, the module ``site`` prints the error, and th
 from __future__ import annotations
 
 import sys
-from importlib.machinery import ModuleSpec, PathFinder
+from importlib.machinery import PathFinder
 from importlib.util import module_from_spec
 from pathlib import Path
-from types import ModuleType
 
 _OWN = str(Path(__file__).parent)
 
@@ -27,51 +26,16 @@ def _patch() -> None:
         )
 
 
-class _Forgotten:
-    """Finds wrapt, which patching imported, for those who import it again.
+def _forget_namespaces(before: set[str]) -> None:
+    """Take the namespace packages that are new out of ``sys.modules``.
 
-    Patching comes before the folder of the program is in ``sys.path``. A module ``wrapt`` of the
-    program would be hidden by the library. So the library leaves ``sys.modules``, and comes back if
-    the program imports the same file.
+    Looking for a client imports the packages around it, such as ``gcloud``. The program may have a
+    module of that name, and its folder is not in ``sys.path`` yet.
     """
-
-    def __init__(self, modules: dict[str, ModuleType]) -> None:
-        self._modules = modules
-
-    def find_spec(self, name: str, path: object = None, target: object = None) -> ModuleSpec | None:
-        module = self._modules.get(name)
-        if module is None or path is not None:
-            return None
-        spec, found = module.__spec__, PathFinder.find_spec(name)
-        if spec is None or found is None or found.origin != spec.origin:
-            return None
-        inside = f"{name}."
-        for each in [each for each in self._modules if each.startswith(inside)]:
-            sys.modules.setdefault(each, self._modules[each])
-        return ModuleSpec(name, self, origin=spec.origin)  # type: ignore[arg-type]  # as used
-
-    def create_module(self, spec: ModuleSpec) -> ModuleType:
-        self._spec = self._modules[spec.name].__spec__
-        return self._modules[spec.name]
-
-    def exec_module(self, module: ModuleType) -> None:
-        # Importing it set another one.
-        module.__spec__ = self._spec
-
-
-def _forget(before: set[str]) -> None:
-    """Take wrapt and the packages around clients, if they are new, out of ``sys.modules``."""
-    new = sorted(set(sys.modules) - before)
-    library = {name: sys.modules.pop(name) for name in new if name.partition(".")[0] == "wrapt"}
-    if library:
-        sys.meta_path.insert(0, _Forgotten(library))
-    for name in reversed(new):
-        # Looking for a client imports the namespace packages around it, which have no file.
-        if (
-            getattr(sys.modules.get(name), "__path__", None) is not None
-            and getattr(sys.modules[name], "__file__", None) is None
-            and not any(each.startswith(f"{name}.") for each in sys.modules)
-        ):
+    for name in sorted(set(sys.modules) - before, reverse=True):
+        module = sys.modules[name]
+        is_namespace = hasattr(module, "__path__") and getattr(module, "__file__", None) is None
+        if is_namespace and not any(each.startswith(f"{name}.") for each in sys.modules):
             del sys.modules[name]
 
 
@@ -95,6 +59,6 @@ def _import_next() -> None:
 _before = set(sys.modules)
 try:
     _patch()
-    _forget(_before)
+    _forget_namespaces(_before)
 finally:
     _import_next()

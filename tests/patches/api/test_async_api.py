@@ -333,7 +333,7 @@ def test_a_profile_of_tasks(ports: Ports) -> None:
     assert [(kind.kind, kind.entities) for kind in outer.kinds] == [(KIND, 3 * COUNT + 1)]
     (kind,) = inner.kinds
     assert (kind.kind, kind.entities, kind.properties_decoded) == (KIND, 3 * COUNT, COUNT)
-    (reads,) = inner.sites
+    (reads,) = inner.received
     assert reads.site.file == __file__
     assert reads.site.line == _entities.__code__.co_firstlineno + 1
-    assert len(outer.sites) == 2
+    assert len(outer.received) == 2

@@ -13,7 +13,6 @@ from hypothesis import given
 import lazyentity
 from lazyentity.codec.undecoded import UNDECODED
 from lazyentity.patches.appengine.entities import LazyEntity
-from lazyentity.profiling.counters import EVERY_PROPERTY
 from lazyentity.profiling.report import Report
 from tests.patches.appengine.messages import (
     described,
@@ -199,11 +198,10 @@ def test_decoding_everything() -> None:
     key = stored()
     size = len(datastore.Get(key).ToPb().SerializePartialToString())
     report = _profiled(lambda: datastore.Get(key).items())
-    assert report.sites[0].site.file == __file__
+    assert report.received[0].site.file == __file__
     assert [(kind.entities, kind.bytes) for kind in report.kinds] == [(1, size)]
-    (whole,) = report.wholes
-    assert (whole.operation, whole.kind, whole.calls) == (EVERY_PROPERTY, "Kind", 1)
-    assert whole.properties == len(datastore.Get(key))
+    (line,) = report.decoded
+    assert (line.kind, line.times) == ("Kind", len(datastore.Get(key)))
 
 
 def test_models_of_ndb() -> None:
@@ -220,4 +218,4 @@ def test_models_of_ndb() -> None:
     assert (kind.kind, kind.entities) == ("Profiled", 3)
     decoded = {each.name: each.decoded for each in kind.properties if each.decoded}
     assert decoded == {"number": 3, "tags": 3}
-    assert "wrap() takes only" in report.sites[0].suggestion.reason
+    assert not report.advice

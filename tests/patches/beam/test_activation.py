@@ -211,10 +211,9 @@ def test_elements() -> None:
         assert len(dict(elements[2].properties.items())) == 5
     report = profile.report()
     assert "a" in profile.table()
-    (reads,) = report.sites
-    assert reads.entities == 3
-    assert not reads.suggestion.options
-    assert reads.suggestion.reason.startswith("wrap() takes only")
+    (received,) = report.received
+    assert received.entities == 3
+    assert not report.advice
     (kind,) = report.kinds
     decoded = {found.name: found.decoded for found in kind.properties}
     assert decoded == {"a": 3, "b": 2, "c": 1, "d": 1, "e": 1}

@@ -157,13 +157,11 @@ def test_profile_of_lazy_entities(subject: Subject, is_lazy: Callable[[], bool])
     decoded = {each.name: each.decoded for each in kind.properties if each.decoded}
     assert decoded == {"number": subject.entities}
     assert "number" in profile.table()
-    assert {reads.site.file for reads in report.sites} == {subject.reader}
-    for suggestion in (reads.suggestion for reads in report.sites):
-        if subject.client == "datastore":
-            assert suggestion.options == "prefetch=['number'], strict=True"
-        else:
-            assert not suggestion.options
-            assert "wrap() takes only" in suggestion.reason
+    assert {line.site.file for line in report.received} == {subject.reader}
+    for advice in report.advice:
+        assert subject.client == "datastore"
+        assert "prefetch=['number'], strict=True" in advice.call
+    assert report.advice or subject.client != "datastore"
     assert is_lazy()
     assert profile.report().kinds == report.kinds
 

@@ -75,7 +75,7 @@ def test_values_of_stock_entities(client: datastore.Client, stock: Any, way: str
     """The same values, and counts of the iterator afterwards, as with its entities."""
     reading = WAYS[way](client)
     iterator, listed = _fetch(reading), _fetch(reading)
-    assert snapshot(lazyentity.columns(iterator, NAMES)) == snapshot(stock)
+    assert snapshot(lazyentity.columns(iterator, NAMES, missing="null")) == snapshot(stock)
     assert len(list(listed)) == COUNT
     for count in COUNTS:
         assert getattr(iterator, count) == getattr(listed, count)
@@ -85,7 +85,7 @@ def test_values_of_stock_entities(client: datastore.Client, stock: Any, way: str
 def test_batches(lazily: datastore.Client, stock: Any) -> None:
     """Batches have the values too; the iterator counts what was taken."""
     iterator = _fetch(lazily)
-    batches = lazyentity.column_batches(iterator, NAMES, 2)
+    batches = lazyentity.column_batches(iterator, NAMES, 2, missing="null")
     assert next(batches)["number"] == stock["number"][:2]
     assert iterator.num_results == 2
     assert next(batches)["number"] == stock["number"][2:]
@@ -117,13 +117,17 @@ def test_missing_properties(client: datastore.Client, way: str) -> None:
 def test_inside_eager(lazily: datastore.Client, stock: Any) -> None:
     """Responses to calls inside of eager() are converted to stock entities."""
     with lazyentity.eager():
-        assert snapshot(lazyentity.columns(_fetch(lazily), NAMES)) == snapshot(stock)
+        assert snapshot(lazyentity.columns(_fetch(lazily), NAMES, missing="null")) == snapshot(
+            stock
+        )
 
 
 def test_while_a_profile_runs(lazily: datastore.Client, stock: Any) -> None:
     """A profile counts the entities."""
     with lazyentity.profile() as counts:
-        assert snapshot(lazyentity.columns(_fetch(lazily), NAMES)) == snapshot(stock)
+        assert snapshot(lazyentity.columns(_fetch(lazily), NAMES, missing="null")) == snapshot(
+            stock
+        )
     assert sum(kind.entities for kind in counts.report().kinds) == COUNT
 
 
@@ -249,7 +253,9 @@ def test_code_of_others_sees_entities(
     with monkeypatch.context() as patching:
         holder, attribute, noting = STEPS[name]
         patching.setattr(holder, attribute, noting(getattr(holder, attribute), seen))
-        assert snapshot(lazyentity.columns(_fetch(client), NAMES)) == snapshot(stock)
+        assert snapshot(lazyentity.columns(_fetch(client), NAMES, missing="null")) == snapshot(
+            stock
+        )
     # Under a wrapper of the conversion, the client converts.
     kind = datastore.Entity if name == "conversion" else lazyentity.LazyEntity
     assert [type(entity) for entity in seen if entity.key] == [kind] * COUNT

@@ -214,14 +214,16 @@ def test_columns(patched: bool, client: Any, server: DocumentServer) -> None:
     if patched:
         lazyentity.patch("firestore", strict=True)
     query = lazyentity.wrap(things) if not patched else things
-    assert described(lazyentity.columns(query.order_by("text").stream(), NAMES)) == described(
-        expected
+    assert described(
+        lazyentity.columns(query.order_by("text").stream(), NAMES, missing="null")
+    ) == described(expected)
+    batches = list(
+        lazyentity.column_batches(query.order_by("text").stream(), NAMES, 5, missing="null")
     )
-    batches = list(lazyentity.column_batches(query.order_by("text").stream(), NAMES, 5))
     joined = {name: [each for batch in batches for each in batch[name]] for name in NAMES}
     assert described(joined) == described(expected)
     found = list(query.stream())
-    lazyentity.columns(found, NAMES)
+    lazyentity.columns(found, NAMES, missing="null")
     assert all(map(is_lazy, found))
     missing = client.document("things/missing").get()
     assert lazyentity.columns([missing, found[1]], ["number"]) == {"number": [None, 1]}

@@ -1,9 +1,8 @@
-"""ndb is patched and unpatched while models, calls and contexts exist; the doctor's notes."""
+"""ndb is patched and unpatched while models, calls and contexts exist."""
 
 from __future__ import annotations
 
 import pickle
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -142,68 +141,3 @@ def test_abandoned_context_says_nothing() -> None:
     finished = run("-c", _ABANDONED, **{GCD_HOST: "127.0.0.1:1"})
     assert finished.returncode == 0
     assert finished.stderr == ""
-
-
-_APPLICATION = """
-import lazyentity.auto
-from google.cloud import ndb
-
-class Part(ndb.Model):
-    text = ndb.StringProperty()
-
-class Fine(ndb.Model):
-    part = ndb.StructuredProperty(Part)
-    parts = ndb.StructuredProperty(Part, repeated=True)
-    number = ndb.IntegerProperty(default=3)
-
-class FineExpando(ndb.Expando):
-    part = ndb.StructuredProperty(Part)
-
-class Storing(ndb.StringProperty):
-    def _store_value(self, entity, value):
-        super()._store_value(entity, value)
-
-class Overriding(ndb.Model):
-    stored = Storing("s")
-
-class Defaulted(ndb.Model):
-    part = ndb.StructuredProperty(Part, default=Part(text="a"))
-
-class Built(ndb.Expando):
-    def __init__(self, **values):
-        super().__init__(**values)
-
-class Setting(ndb.Expando):
-    def __setattr__(self, name, value):
-        super().__setattr__(name, value)
-"""
-
-
-def test_the_doctor_names_models_that_ndb_makes(tmp_path: Path) -> None:
-    """They are the application's models; without an application, there are none."""
-    (tmp_path / "slow_models.py").write_text(_APPLICATION)
-    program = f"""
-import contextlib, io, json, sys
-sys.path.insert(0, {str(tmp_path)!r})
-from lazyentity.cli import dispatch
-found = []
-for options in ([], ["--app", "slow_models"]):
-    with contextlib.redirect_stdout(io.StringIO()) as out:
-        assert dispatch.main(["doctor", "--json", *options]) == 0
-    findings = json.loads(out.getvalue())["findings"]
-    texts = [(one["text"], one["level"]) for one in findings if one["subject"] == "ndb"]
-    found.append([each for each in texts if "may not be lazy" in each[0]])
-print(json.dumps(found))
-"""
-    without, found = answer("-c", program)
-    assert without == []
-    reasons = {
-        "Built": "the class of an Expando has a constructor of its own",
-        "Defaulted": "'part' has a default, which gets the parts",
-        "Overriding": "the class of 's' overrides how a value is stored",
-        "Setting": "the class overrides how an Expando makes properties",
-    }
-    assert sorted(found) == [
-        [f"models of '{kind}' may not be lazy, because ndb itself makes them: {reason}", "note"]
-        for kind, reason in reasons.items()
-    ]
