@@ -71,7 +71,6 @@ _CHECKSUM = struct.Struct("<I")
 # The CRC-32 of any bytes that end with their own CRC-32 in this order is this number.
 _RESIDUE = 0x2144DF1C
 _LARGEST = 2**32 - 1
-
 _MIN_INT, _MAX_INT = -(2**63), 2**64 - 1
 # orjson writes 254 levels at most, and the object and the list of a tag are two of them.
 _TAG_DEPTH = 2

@@ -6,7 +6,6 @@ import contextlib
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final
 
 import click
 from google.api_core.exceptions import GoogleAPICallError, RetryError
@@ -21,8 +20,8 @@ from lazyentity.snapshot.format import SnapshotError
 from lazyentity.snapshot.snapshots import Snapshot
 
 _FILE = click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
-_PROJECTS: Final = (GCD_DATASET, "GOOGLE_CLOUD_PROJECT")
-_DEFAULT_PROJECT: Final = "demo"
+_PROJECTS = (GCD_DATASET, "GOOGLE_CLOUD_PROJECT")
+_DEFAULT_PROJECT = "demo"
 
 
 @click.group()

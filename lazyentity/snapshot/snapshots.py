@@ -40,8 +40,8 @@ from lazyentity.snapshot.format import (
 )
 from lazyentity.snapshot.writing import write
 
+# A content may decompress to so many bytes; an entity of Datastore has 1 MiB at most.
 _MAX_CONTENT_BYTES: Final = 16 * 1024 * 1024
-"""Bytes that a content may decompress to; an entity of Datastore has 1 MiB at most."""
 _AT_ONCE: Final = 100  # rows that are taken from SQLite together
 _ROWS: Final = (
     "SELECT entities.key, contents.data, entities.checksum "
@@ -208,8 +208,7 @@ class Snapshot:
     def verify(self) -> list[SnapshotError]:
         """Read everything, and compare it with its checksums.
 
-        Returns:
-            The damages of the file, a CorruptEntity for each damaged entity among them.
+        Returns the damages of the file, with a CorruptEntity for each damaged entity.
         """
         file = self._opened()
         damages: list[SnapshotError] = []
@@ -235,10 +234,7 @@ class Snapshot:
         return Information(file.entities, contents, file.bytes, refreshed, source)
 
     def close(self) -> None:
-        """Leave the file, which iterations that are under way go on reading.
-
-        The next read opens the file that then has the path.
-        """
+        """Leave the file. Iterations go on reading it; the next read opens the file anew."""
         self._file = None
 
     def __enter__(self) -> Snapshot:
@@ -274,6 +270,8 @@ class _File:
                 "Snapshot(path).refresh(query), or by `python -m lazyentity snapshot save`"
             )
         self._of_thread = threading.local()
+        # Some builds of SQLite take no two threads in one connection.
+        self._lock = threading.RLock()
         with clear_errors(path):
             uri = f"{Path(os.path.realpath(path)).as_uri()}?mode=ro&immutable=1"
             self._connection = sqlite3.connect(uri, uri=True, check_same_thread=False)
@@ -300,9 +298,13 @@ class _File:
     def rows(self, statement: str, *values: Any) -> Iterator[Any]:
         """Iterate the rows of a query; raise SnapshotError if the file is damaged."""
         with clear_errors(self.path):
-            cursor = self._connection.execute(statement, values)
-            while rows := cursor.fetchmany(_AT_ONCE):
+            with self._lock:
+                cursor = self._connection.execute(statement, values)
+                rows = cursor.fetchmany(_AT_ONCE)
+            while rows:
                 yield from rows
+                with self._lock:
+                    rows = cursor.fetchmany(_AT_ONCE)
 
     def every(self, statement: str) -> Iterator[Any]:
         """As :meth:`rows`, of a query with one row for each entity; none may be missing."""

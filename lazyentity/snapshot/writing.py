@@ -33,7 +33,6 @@ _DICTIONARY_BYTES: Final = 64 * 1024
 _SAMPLE_BYTES: Final = 4 * 1024 * 1024
 _MAX_SAMPLES: Final = 20_000
 _MIN_SAMPLES: Final = 50
-_HASH_BYTES: Final = 20
 _REPORT_EVERY: Final = 1_000
 # A page of the default size has room for few contents, and waste. Nobody reads the file before it
 # is complete, so SQLite needs neither a journal nor locks.
@@ -113,7 +112,7 @@ def _fill(
             write_checksum=True,
         )
         for number, (key, content) in enumerate(itertools.chain(sample, received), start=1):
-            hashed = hashlib.blake2b(content, digest_size=_HASH_BYTES).digest()
+            hashed = hashlib.blake2b(content, digest_size=20).digest()
             row = execute("SELECT number, data FROM contents WHERE hash = ?", hashed).fetchone()
             if row is None:
                 data = compressor.compress(content)
