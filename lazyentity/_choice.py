@@ -96,6 +96,14 @@ def expected_backend() -> str:
     return "pure"
 
 
+def is_native_expected() -> bool:
+    """Say whether the native backend serves, provided that it can be loaded."""
+    try:
+        return expected_backend() == "native"
+    except ImportError:
+        return False
+
+
 def unsupported_interpreter() -> Obstacle | None:
     """Return why the native backend must not be imported into this interpreter; None if it may be.
 

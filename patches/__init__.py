@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import sys
 from typing import cast
@@ -14,7 +15,6 @@ from lazyentity._environment import EAGER, is_disabled, is_set
 from lazyentity._mode import require_flag
 from lazyentity._version import __version__
 from lazyentity.codec.describing import safe_repr
-from lazyentity.codec.interruptions import raise_if_of_handler
 from lazyentity.patches import adapters, announcement, wrapping
 from lazyentity.patches.clients import CLIENTS, ClientName
 from lazyentity.patches.imports import WhenImported
@@ -74,6 +74,8 @@ def patch(*names: ClientName, strict: bool = False, eager: bool | None = None) -
     - A client that the application has not imported yet is patched when it is imported.
     - A client is left as it is, with one warning, if its version is not supported or if it lacks an
       attribute that is replaced or used. So are the clients that are built on it.
+    - A client that needs the native backend is left as it is where the pure one serves. One warning
+      says so if the client is named or imported; ``strict`` raises if it is named.
     - A function of somebody else that replaces the client's conversion of entities, keys or values
       stays in charge, with one warning. The entities that it makes are not lazy.
     - Patching again changes nothing but whether reads are lazy or eager.
@@ -112,6 +114,9 @@ def patch(*names: ClientName, strict: bool = False, eager: bool | None = None) -
             raise RuntimeError(message)
         _warn_once(message)
         return
+    lacking = [client for client in selected if client.lacks_native()]
+    selected = [client for client in selected if client not in lacking]
+    _tell_of_lacking(lacking, names, strict)
     is_eager = is_set(EAGER) if eager is None else eager
     # Another thread may be importing a client, and takes the lock when it has done so. Wait for it
     # without the lock.
@@ -141,16 +146,30 @@ def patch(*names: ClientName, strict: bool = False, eager: bool | None = None) -
     announcement.make(_summary)
 
 
+def _tell_of_lacking(clients: list[ClientSpec], names: tuple[str, ...], strict: bool) -> None:
+    """Say which clients stay stock for want of the native backend, if they matter here."""
+    stock = dict.fromkeys(
+        client.distribution for client in clients if client.name in names or client.is_imported()
+    )
+    if stock:
+        message = (
+            f"lazyentity: without the native backend, these stay stock: {', '.join(stock)}; "
+            f"{obstacle()}"
+        )
+        if strict and names:
+            raise RuntimeError(message)
+        _warn_once(message)
+
+
 def _import_lazy_class() -> None:
     """Import the class of lazy entities while no lock is held: that installs the adapters.
 
     Not before the client that it derives from.
     """
     if "google.cloud.datastore" in sys.modules:
-        try:
+        # Patching a client needs the class, and tells if it cannot be imported.
+        with contextlib.suppress(ImportError, AttributeError):
             importlib.import_module("lazyentity.entity")
-        except Exception as error:  # noqa: BLE001  # patching a client needs the class, and tells
-            raise_if_of_handler(error)
 
 
 def _import(client: ClientSpec, strict: bool) -> bool:
@@ -312,6 +331,8 @@ def _state_of(client: ClientSpec) -> str:
         state = "is patched"
     elif is_awaited(client):
         state = "is patched when it is imported"
+    elif client.lacks_native():
+        state = "needs the native backend"
     else:
         state = "stays stock"
     version = client.version()

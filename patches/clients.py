@@ -46,12 +46,18 @@ def register(client: ClientSpec) -> None:
 
 
 def wrapping_of(given: object) -> Callable[..., Any] | None:
-    """Return the function by which ``wrap()`` wraps an object; None, if its client has none."""
+    """Return the function by which ``wrap()`` wraps an object; None, if its client has none.
+
+    Raises:
+        RuntimeError: if its client needs the native backend, and another one serves.
+    """
     modules = [kind.__module__ for kind in type(given).__mro__]
     for client in CLIENTS.values():
         if client.wrapping and any(
             f"{module}.".startswith(f"{client.waits_for_import}.") for module in modules
         ):
+            if client.lacks_native():
+                raise RuntimeError(f"wrap() of {client.distribution} needs the native backend")
             function: Callable[..., Any] = ours(*client.wrapping.rsplit(".", 1))
             return function
     return None

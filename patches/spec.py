@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from types import FunctionType
 from typing import Any
 
+from lazyentity._choice import is_native_expected
 from lazyentity.codec.describing import safe_repr, safe_str
 from lazyentity.patches.registry import Patch, Seam
 from lazyentity.patches.upstream import AttributePath, are_upstream
@@ -40,6 +41,7 @@ class ClientSpec:
         writing: the conversions of a write, likewise.
         wrapping: the function that ``wrap()`` calls for objects of the client, as ``module.name``
             within ``lazyentity.patches``; none for a client without one.
+        needs_native: whether the client stays stock without the native backend.
         parts: modules of the client that an application may leave alone. Each is described like a
             client, without ``distribution``, ``supported``, ``needs`` and ``over``. They are
             patched and unpatched with this client.
@@ -62,6 +64,7 @@ class ClientSpec:
     reading: Sequence[AttributePath] = ()
     writing: Sequence[AttributePath] = ()
     wrapping: str = ""
+    needs_native: bool = False
     parts: Sequence[ClientSpec] = ()
     patch: Patch = field(init=False)
     underneath: tuple[ClientSpec, ...] = field(init=False, default=())
@@ -84,6 +87,7 @@ class ClientSpec:
         for part in self.parts:
             part.distribution, part.supported = self.distribution, self.supported
             part.needs = self.needs
+            part.needs_native = self.needs_native
             part.build_on([self])
 
     def with_parts(self) -> list[ClientSpec]:
@@ -127,11 +131,17 @@ class ClientSpec:
 
         Before the client is imported, only versions are checked.
         """
+        if self.lacks_native():
+            return f"{self.distribution} needs the native backend, which does not serve"
         for client in self.underneath:
             problem = client._unsupported() or client._failure_to_come()
             if problem is not None:
                 return problem
         return self._unsupported()
+
+    def lacks_native(self) -> bool:
+        """Whether the client needs the native backend, and another one serves."""
+        return self.needs_native and not is_native_expected()
 
     def _unsupported(self) -> str | None:
         version = self.version()

@@ -16,6 +16,7 @@ from lazyentity.patches.imports import WhenImported
 
 pytest_plugins = [
     "tests.support.compiled",
+    "tests.support.native",
     "tests.support.selection",
     "tests.support.fixtures",
     "tests.support.references",

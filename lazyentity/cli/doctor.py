@@ -281,6 +281,10 @@ def client_findings(client: ClientSpec, may_import: bool, is_expected: bool) -> 
     if not WhenImported(client.waits_for_import, lambda: None).is_installed():
         return
     problem = client.problem()
+    lacking = obstacle() if client.lacks_native() else None
+    if lacking is not None:
+        yield Finding(client.name, f"stays stock: {problem}", "note", lacking.remedy)
+        return
     if problem is None and not client.patch.active and may_import:
         problem = _failed_import(client.waits_for_import) or client.problem()
     if problem is None and client.is_imported() and not client.patch.active:

@@ -35,6 +35,7 @@ CLIENT: Final = ClientSpec(
     name="appengine",
     distribution=DISTRIBUTION,
     supported=SUPPORTED_VERSIONS,
+    needs_native=True,
     waits_for_import=_DATASTORE,
     needs=("google.cloud.datastore",),
     conversion=_CONVERSION,

@@ -34,6 +34,7 @@ CLIENT: Final = ClientSpec(
     name="beam",
     distribution=DISTRIBUTION,
     supported=SUPPORTED_VERSIONS,
+    needs_native=True,
     waits_for_import=_CONNECTOR,
     over=("datastore",),
     reading=(_CONVERSION,),

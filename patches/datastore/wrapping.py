@@ -319,6 +319,7 @@ def wrap(
     Raises:
         TypeError: if the object is neither, if its class keeps state in slots, or if ``prefetch``
             is one ``str`` or holds anything but ``str``, or if a switch is no bool.
+        RuntimeError: if the client needs the native backend, and the pure one serves.
         ValueError: if ``eager`` is given together with ``prefetch`` or ``strict``.
     """
     require_flag("wrap", "strict", strict)

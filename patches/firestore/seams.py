@@ -83,6 +83,7 @@ CLIENT: Final = ClientSpec(
     name="firestore",
     distribution=DISTRIBUTION,
     supported=SUPPORTED_VERSIONS,
+    needs_native=True,
     waits_for_import=_PACKAGE,
     # The backend imports it.
     needs=("google.cloud.datastore",),

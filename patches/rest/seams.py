@@ -27,6 +27,7 @@ def rest_client(
         name=name,
         distribution=distribution,
         supported=supported,
+        needs_native=True,
         waits_for_import=package,
         seams=[
             EitherSeam(

@@ -180,7 +180,13 @@ _CALLS: dict[str, Callable[[], object]] = {
 }
 
 
-@pytest.mark.parametrize("name", _CALLS)
+_REST = pytest.mark.needs_native("clients of the REST API stay stock without it")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=[_REST] * name.startswith("gcloud-")) for name in _CALLS],
+)
 def test_with_a_call_of_any_client(records: _Records, name: ClientName) -> None:
     """Whether the call succeeds or not."""
     if name not in INSTALLED:
