@@ -225,7 +225,7 @@ class LazyEntity(LazyEntityBase, LazyMapping, Entity):
 
     A patched or wrapped client returns lazy entities; :meth:`from_bytes` makes one by hand. Called
     like ``Entity``, the class makes an ordinary empty entity. Every operation gives the result of a
-    stock entity. :class:`~lazyentity._backend.entities.LazyMapping` documents the states of a
+    stock entity. :class:`~lazyentity._backend.protocols.LazyMapping` documents the states of a
     property and which operation decodes which properties. The attributes ``key``,
     ``exclude_from_indexes`` and ``_meanings`` are read from the bytes on first access and are plain
     attributes from then on.

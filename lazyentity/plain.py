@@ -149,7 +149,7 @@ def _take_over(plain: Any, entity: Any, attributes: Any) -> None:
         TypeError: if code that bypasses the methods put the sentinel in place of a value.
     """
     stored = entity._storage()
-    touched = changes_of(stored, entity._shape.ordinals, entity._raw)[0]
+    touched = changes_of(stored, entity._shape.ordinals, entity)[0]
     copies = {name: _stock_value(value, _stock) for name, value in touched.items()}
     known: Iterable[str] = touched
     if list(stored) == list(plain):

@@ -1,7 +1,8 @@
 """The chosen backend: importing this package chooses it, and has its names.
 
-:class:`lazyentity._backend.abc.Backend` lists the names that ``lazyentity.pure.backend`` and
-``lazyentity.native.backend`` both have.
+:class:`lazyentity._backend.protocols.Backend` lists the names that ``lazyentity.pure.backend`` and
+``lazyentity.native.backend`` both have. A client that needs the native backend imports the other
+names of :class:`~lazyentity._backend.protocols.NativeBackend` from there.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import warnings
 from typing import TYPE_CHECKING, cast
 
 from lazyentity import _choice
-from lazyentity._backend.abc import NAMES, Backend
+from lazyentity._backend.protocols import Backend, NativeBackend
 
 
 def _load(name: str) -> Backend:
@@ -49,11 +50,32 @@ if TYPE_CHECKING:
     import lazyentity.pure.backend
     from lazyentity.native.backend import *  # noqa: F403  # the one that runs where it was built
 
-    # mypy compares both backends with the Protocol here.
+    # mypy compares both backends with the protocols here.
     _pure: Backend = lazyentity.pure.backend
-    _native: Backend = lazyentity.native.backend
+    _native: NativeBackend = lazyentity.native.backend
     backend: str
     obstacle: _choice.Obstacle | None
 else:
     backend, _chosen, obstacle = _choose(_choice.requested_backend())
-    globals().update({name: getattr(_chosen, name) for name in NAMES})
+    EntityBytes = _chosen.EntityBytes
+    EntityIterator = _chosen.EntityIterator
+    EntityReader = _chosen.EntityReader
+    LazyMapping = _chosen.LazyMapping
+    ReadRpc = _chosen.ReadRpc
+    ResultBytes = _chosen.ResultBytes
+    ViewAs = _chosen.ViewAs
+    append_columns = _chosen.append_columns
+    complete_key_bytes = _chosen.complete_key_bytes
+    convert_found = _chosen.convert_found
+    fixed_width = _chosen.fixed_width
+    is_json = _chosen.is_json
+    is_well_formed = _chosen.is_well_formed
+    key_bytes = _chosen.key_bytes
+    key_message = _chosen.key_message
+    mutation_parts = _chosen.mutation_parts
+    serialise_entity = _chosen.serialise_entity
+    split_lookup = _chosen.split_lookup
+    split_query = _chosen.split_query
+    stock_from_raw = _chosen.stock_from_raw
+    type_version = _chosen.type_version
+    write_entity = _chosen.write_entity

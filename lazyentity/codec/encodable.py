@@ -38,13 +38,13 @@ OF_DICT: EncodableEntity = None, (), False, None, {}, None, -1, (), {}
 """The contents of the entity that the client makes of a dict, without its properties."""
 
 
-def changes_of(stored: dict[Any, Any], received: dict[str, int], raw: bytes) -> Changes:
+def changes_of(stored: dict[Any, Any], received: dict[str, Any], mapping: Any) -> Changes:
     """Return the changes that the storage of a lazy mapping shows.
 
     Args:
         stored: a copy of the storage, which nobody else has.
-        received: the received names.
-        raw: the serialised entity.
+        received: the received names, in their order.
+        mapping: the lazy mapping.
 
     Raises:
         TypeError: if code that bypasses the methods put the sentinel in place of a value.
@@ -53,6 +53,6 @@ def changes_of(stored: dict[Any, Any], received: dict[str, int], raw: bytes) -> 
     if list(stored) == list(received):
         return decoded, decoded.keys(), (), len(stored)
     for name in stored.keys() - received.keys() - decoded.keys():
-        raise errors.undecoded_property(name, raw)
+        raise errors.undecoded_property(name, mapping._raw)
     rewritten = decoded.keys() & received.keys()
     return decoded, rewritten, received.keys() - stored.keys(), len(stored)

@@ -10,13 +10,7 @@ from google.protobuf.message import DecodeError
 
 from lazyentity.codec import errors, messages
 from lazyentity.codec.keys import key_from_raw
-from lazyentity.codec.values import is_excluded, value_from_message
-
-CASE_NUMBERS: dict[str, int] = {
-    field.name: field.number
-    for field in messages.Value.DESCRIPTOR.oneofs_by_name["value_type"].fields
-}
-"""The numbers of the oneof cases of a ``Value``, by name."""
+from lazyentity.codec.values import CASE_NUMBERS, is_excluded, property_value
 
 
 def value_message(value: bytes, name: str, raw: bytes) -> Any:
@@ -49,8 +43,7 @@ def case_number(value: bytes) -> int:
         message = messages.Value.FromString(value)
     except DecodeError:
         return 0
-    case = message.WhichOneof("value_type")
-    return 0 if case is None else CASE_NUMBERS[case]
+    return CASE_NUMBERS[message.WhichOneof("value_type")]
 
 
 def convert(raw: bytes, name: str, message: Any, make_entity: Callable[[bytes], Any]) -> Any:
@@ -65,13 +58,9 @@ def convert(raw: bytes, name: str, message: Any, make_entity: Callable[[bytes], 
     Raises:
         ValueError, OverflowError: as the client raises them.
     """
-    value_type = message.WhichOneof("value_type")
     try:
-        value = value_from_message(message, value_type, make_entity)
-        if value_type == "array_value":
-            is_excluded(name, message)
-        return value
-    except Exception as error:
+        return property_value(name, message, lambda entity: make_entity(entity.SerializeToString()))
+    except (DecodeError, ValueError, OverflowError) as error:
         errors.note_property(error, name, raw)
         raise
 

@@ -36,15 +36,43 @@ def stock_entity(message: Any) -> Entity:
     return entity
 
 
+CASE_NUMBERS: dict[str | None, int] = {
+    None: 0,
+    **{
+        field.name: field.number
+        for field in messages.Value.DESCRIPTOR.oneofs_by_name["value_type"].fields
+    },
+}
+"""The numbers of the oneof cases of a ``Value``, by name; 0 if none is set."""
+
+
+def property_value(name: str, message: Any, make_entity: Callable[[Any], Any]) -> Any:
+    """Convert the value of a property; refuse the same values as the client.
+
+    Args:
+        name: of the property.
+        message: its upb ``google.datastore.v1.Value``.
+        make_entity: makes an embedded entity of its upb message.
+
+    Raises:
+        ValueError, OverflowError: as the client raises them.
+    """
+    value_type = message.WhichOneof("value_type")
+    value = value_from_message(message, value_type, make_entity)
+    if value_type == "array_value":
+        is_excluded(name, message)
+    return value
+
+
 def value_from_message(
-    message: Any, value_type: str | None, make_entity: Callable[[bytes], Any]
+    message: Any, value_type: str | None, make_entity: Callable[[Any], Any]
 ) -> Any:
     """Convert the upb ``Value`` message ``message``.
 
     Args:
         message: a ``google.datastore.v1.Value``.
         value_type: the oneof case that is set.
-        make_entity: makes an embedded entity of its serialised bytes.
+        make_entity: makes an embedded entity of its upb message.
 
     Raises:
         ValueError: as the client raises it, if no value is set or the value is out of range.
@@ -55,7 +83,7 @@ def value_from_message(
     if value_type == "timestamp_value":
         return timestamp_from_message(message.timestamp_value)
     if value_type == "entity_value":
-        return make_entity(message.entity_value.SerializeToString())
+        return make_entity(message.entity_value)
     if value_type == "array_value":
         return [
             value_from_message(item, item.WhichOneof("value_type"), make_entity)

@@ -1,4 +1,4 @@
-"""The native backend, compiled; :mod:`lazyentity.pure` names the twin of each module.
+"""The native backend, compiled.
 
 Importing this package imports none of the modules: they import google-cloud-datastore.
 """

@@ -107,7 +107,7 @@ cdef class CountedDict(dict):
 
 
 def type_version(kind):
-    """As :meth:`lazyentity._backend.abc.Backend.type_version`."""
+    """As :meth:`lazyentity._backend.protocols.Backend.type_version`."""
     # Not declared as a type: Cython takes no instance of a metaclass for one.
     if not isinstance(kind, type):
         raise TypeError(f"{kind!r} is not a class")

@@ -1,4 +1,4 @@
-"""The native backend's side of :class:`lazyentity._backend.abc.Backend`."""
+"""The native backend's side of :class:`lazyentity._backend.protocols.Backend`."""
 
 from __future__ import annotations
 

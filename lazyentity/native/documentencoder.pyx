@@ -59,16 +59,17 @@ cdef enum:
     WRITE_UPDATE = 0x0A
 
 cdef enum:
-    # As FIELD_DEPTH, from the request on: request, write, document, entry, Value.
+    # Messages in messages: request, write, document, entry, Value.
     WRITTEN_DEPTH = 5
 
-cdef int64_t LAST_EXACT = 1 << 32  # seconds: see lazyentity.pure.documentencoder
+# Seconds. Of a DatetimeWithNanoseconds beyond, the client may round a fraction up.
+cdef int64_t LAST_EXACT = 1 << 32
 
 
 cdef class DocumentWriter:
     """Encodes the documents of a client.
 
-    See :class:`lazyentity._backend.wireformats.DocumentWriter`.
+    See :class:`lazyentity._backend.protocols.DocumentWriter`.
     """
 
     cdef object _other
@@ -87,7 +88,7 @@ cdef class DocumentWriter:
         self._vector = vector
 
     def update(self, str name not None, dict fields not None):
-        """As :meth:`lazyentity._backend.wireformats.DocumentWriter.update`."""
+        """As :meth:`lazyentity._backend.protocols.DocumentWriter.update`."""
         cdef Buffer buffer
         buffer.data = NULL
         buffer.size = buffer.capacity = buffer.runs = buffer.is_quiet = buffer.is_flat = 0

@@ -68,7 +68,7 @@ cdef enum:
 cdef class DocumentReader:
     """Decodes the documents of a client.
 
-    See :class:`lazyentity._backend.wireformats.DocumentReader`.
+    See :class:`lazyentity._backend.protocols.DocumentReader`.
     """
 
     cdef object _geo_point

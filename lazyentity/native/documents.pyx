@@ -67,7 +67,7 @@ cdef bint _is_document(Bytes at, Bytes end) except -1:
 cdef class DocumentBytes:
     """A serialised response that holds one document, and the time at which that was read.
 
-    See :class:`lazyentity._backend.wireformats.DocumentBytes`.
+    See :class:`lazyentity._backend.protocols.DocumentBytes`.
     """
 
     cdef readonly bytes raw
@@ -80,7 +80,7 @@ cdef class DocumentBytes:
 
     @classmethod
     def of(cls, bytes raw not None, int read_time_number, response):
-        """As :meth:`lazyentity._backend.wireformats.DocumentBytes.of`."""
+        """As :meth:`lazyentity._backend.protocols.DocumentBytes.of`."""
         cdef DocumentBytes self = DocumentBytes.__new__(cls)
         self.raw = raw
         self._read_time_tag = read_time_number << 3 | 2
@@ -88,7 +88,7 @@ cdef class DocumentBytes:
 
     @classmethod
     def again(cls, bytes raw not None, int read_time_number, response):
-        """As :meth:`lazyentity._backend.wireformats.DocumentBytes.again`."""
+        """As :meth:`lazyentity._backend.protocols.DocumentBytes.again`."""
         cdef DocumentBytes self = DocumentBytes.__new__(cls)
         cdef Bytes at = <Bytes>PyBytes_AS_STRING(raw)
         cdef Bytes start
@@ -138,13 +138,13 @@ cdef class DocumentBytes:
 
     @property
     def name(self):
-        """As of :class:`lazyentity._backend.wireformats.DocumentBytes`."""
+        """As of :class:`lazyentity._backend.protocols.DocumentBytes`."""
         cdef Bytes at
         cdef Bytes end
         return decode_text(at, end) if self._find(DOCUMENT_NAME, &at, &end) else ""
 
     def is_in(self, collection):
-        """As :meth:`lazyentity._backend.wireformats.DocumentBytes.is_in`."""
+        """As :meth:`lazyentity._backend.protocols.DocumentBytes.is_in`."""
         cdef Bytes at
         cdef Bytes end
         cdef Py_ssize_t size
@@ -165,7 +165,7 @@ cdef class DocumentBytes:
 
     @property
     def read_time(self):
-        """As of :class:`lazyentity._backend.wireformats.DocumentBytes`."""
+        """As of :class:`lazyentity._backend.protocols.DocumentBytes`."""
         cdef Bytes base = <Bytes>PyBytes_AS_STRING(self.raw)
         cdef Bytes at
         cdef Bytes end
@@ -175,24 +175,24 @@ cdef class DocumentBytes:
 
     @property
     def create_time(self):
-        """As of :class:`lazyentity._backend.wireformats.DocumentBytes`."""
+        """As of :class:`lazyentity._backend.protocols.DocumentBytes`."""
         cdef Bytes at
         cdef Bytes end
         return decode_timestamp(at, end) if self._find(DOCUMENT_CREATE_TIME, &at, &end) else None
 
     @property
     def update_time(self):
-        """As of :class:`lazyentity._backend.wireformats.DocumentBytes`."""
+        """As of :class:`lazyentity._backend.protocols.DocumentBytes`."""
         cdef Bytes at
         cdef Bytes end
         return decode_timestamp(at, end) if self._find(DOCUMENT_UPDATE_TIME, &at, &end) else None
 
     def decoded_fields(self, DocumentReader reader not None, client):
-        """As :meth:`lazyentity._backend.wireformats.DocumentBytes.decoded_fields`."""
+        """As :meth:`lazyentity._backend.protocols.DocumentBytes.decoded_fields`."""
         cdef Bytes base = <Bytes>PyBytes_AS_STRING(self.raw)
         return decode_fields(reader, base + self._start, base + self._end, client)
 
     def decoded_value(self, DocumentReader reader not None, client, names):
-        """As :meth:`lazyentity._backend.wireformats.DocumentBytes.decoded_value`."""
+        """As :meth:`lazyentity._backend.protocols.DocumentBytes.decoded_value`."""
         cdef Bytes base = <Bytes>PyBytes_AS_STRING(self.raw)
         return decode_path(reader, base + self._start, base + self._end, client, names)

@@ -58,7 +58,7 @@ from google.protobuf.message import DecodeError
 
 from lazyentity.codec import messages
 from lazyentity.codec.encodable import OF_DICT as _OF_DICT
-from lazyentity.pure import encoder
+from lazyentity.pure import writing as encoder
 
 cdef extern from "Python.h":
     const char* utf8_of "PyUnicode_AsUTF8AndSize"(object text, Py_ssize_t* size) except NULL
@@ -358,7 +358,7 @@ cdef object serialised(tuple encodable, object encodable_of, bint* is_flat):
 
 
 def serialise_entity(entity, encodable_of):
-    """As :meth:`lazyentity._backend.abc.Backend.serialise_entity`."""
+    """As :meth:`lazyentity._backend.protocols.Backend.serialise_entity`."""
     cdef bint is_flat = 0
     cdef tuple encodable
     if type(entity) is Entity and Entity.items is ITEMS:
@@ -373,13 +373,13 @@ def serialise_entity(entity, encodable_of):
 
 
 def is_well_formed(bytes serialised not None):
-    """As :meth:`lazyentity._backend.abc.Backend.is_well_formed`."""
+    """As :meth:`lazyentity._backend.protocols.Backend.is_well_formed`."""
     cdef Bytes at = <Bytes>PyBytes_AS_STRING(serialised)
     return bool(is_entity(at, at + PyBytes_GET_SIZE(serialised)))
 
 
 def write_entity(target, encodable, encodable_of):
-    """As :meth:`lazyentity._backend.abc.Backend.write_entity`."""
+    """As :meth:`lazyentity._backend.protocols.Backend.write_entity`."""
     cdef bint is_flat = 0
     made = serialised(encodable, encodable_of, &is_flat)
     if made is not None:

@@ -1,8 +1,7 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, binding=False, auto_pickle=False
 """The native backend's reader of Datastore's entities: one extension, of the files that are included.
 
-Each file is the twin of the one of the same name in :mod:`lazyentity.pure`, or in
-:mod:`lazyentity.codec`. As one extension they share Cython's own code, and call each other directly.
+As one extension they share Cython's own code, and call each other directly.
 """
 
 include "shapes.pyx"

@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, binding=False, auto_pickle=False
-"""The native backend's index of an ``EntityProto``: the twin of :mod:`lazyentity.pure.entityproto`.
+"""The native backend's index of an ``EntityProto``.
 
 An ``EntityProto`` repeats its property's name in each entry of a list. So an entity is matched against
 the :class:`~lazyentity.native.shapes.Shape` that it most likely has, as in
@@ -44,7 +44,7 @@ from lazyentity.native.wire cimport Bytes, find_field, read_length, read_varint
 
 
 cdef class PropertyIndex:
-    """As :class:`lazyentity._backend.wireformats.PropertyIndex`."""
+    """As :class:`lazyentity._backend.protocols.PropertyIndex`."""
 
     takes = True
 
@@ -64,7 +64,7 @@ cdef class PropertyIndex:
 
     @classmethod
     def of(cls, bytes raw not None):
-        """As :meth:`lazyentity._backend.wireformats.PropertyIndex.of`."""
+        """As :meth:`lazyentity._backend.protocols.PropertyIndex.of`."""
         cdef Bytes base = <Bytes>PyBytes_AS_STRING(raw)
         cdef Bytes end = base + PyBytes_GET_SIZE(raw)
         cdef PropertyIndex made
@@ -104,11 +104,11 @@ cdef class PropertyIndex:
 
     @property
     def names(self):
-        """As :attr:`lazyentity._backend.wireformats.PropertyIndex.names`."""
+        """As :attr:`lazyentity._backend.protocols.PropertyIndex.names`."""
         return tuple(self.shape._ordinals)
 
     def fill(self, storage not None):
-        """As :meth:`lazyentity._backend.wireformats.PropertyIndex.fill`."""
+        """As :meth:`lazyentity._backend.protocols.PropertyIndex.fill`."""
         if not PyDict_Check(storage):
             raise TypeError("fill() takes a dict")
         if self.shape._template is not None:
@@ -119,7 +119,7 @@ cdef class PropertyIndex:
             PyDict_SetItem(storage, name, UNDECODED)
 
     def properties(self, str name not None):
-        """As :meth:`lazyentity._backend.wireformats.PropertyIndex.properties`."""
+        """As :meth:`lazyentity._backend.protocols.PropertyIndex.properties`."""
         cdef Bytes at
         cdef Bytes end
         found = []
@@ -129,7 +129,7 @@ cdef class PropertyIndex:
         return found
 
     def value(self, str name not None, bint text):
-        """As :meth:`lazyentity._backend.wireformats.PropertyIndex.value`."""
+        """As :meth:`lazyentity._backend.protocols.PropertyIndex.value`."""
         cdef list ordinals
         cdef list values = []
         cdef bint multiple = 0
@@ -149,13 +149,13 @@ cdef class PropertyIndex:
         return values if values else UNDECODED
 
     def contents(self, str name not None, uint64_t refused, bint text):
-        """As :meth:`lazyentity._backend.wireformats.PropertyIndex.contents`."""
+        """As :meth:`lazyentity._backend.protocols.PropertyIndex.contents`."""
         cdef Py_ssize_t ordinal = _only_ordinal(self, name)
         cdef bint multiple = 0
         return UNDECODED if ordinal < 0 else _contents(self, ordinal, refused, text, &multiple)
 
     def take(self, storage not None, stored, str name not None, refused, kind):
-        """As :meth:`lazyentity._backend.wireformats.PropertyIndex.take`."""
+        """As :meth:`lazyentity._backend.protocols.PropertyIndex.take`."""
         cdef Py_ssize_t ordinal
         cdef bint multiple = 0
         if not PyDict_Check(storage):
@@ -178,7 +178,7 @@ cdef class PropertyIndex:
         return value
 
     def raw_names(self):
-        """As :meth:`lazyentity._backend.wireformats.PropertyIndex.raw_names`."""
+        """As :meth:`lazyentity._backend.protocols.PropertyIndex.raw_names`."""
         cdef Bytes base = <Bytes>PyBytes_AS_STRING(self.raw)
         cdef Bytes at
         cdef Bytes end
@@ -192,7 +192,7 @@ cdef class PropertyIndex:
         return frozenset(names)
 
     def has_meaning(self, uint32_t number):
-        """As :meth:`lazyentity._backend.wireformats.PropertyIndex.has_meaning`."""
+        """As :meth:`lazyentity._backend.protocols.PropertyIndex.has_meaning`."""
         cdef Bytes base = <Bytes>PyBytes_AS_STRING(self.raw)
         cdef Bytes end = base + PyBytes_GET_SIZE(self.raw)
         cdef Bytes at
@@ -212,7 +212,7 @@ cdef class PropertyIndex:
         return False
 
     def fields(self, names):
-        """As :meth:`lazyentity._backend.wireformats.PropertyIndex.fields`."""
+        """As :meth:`lazyentity._backend.protocols.PropertyIndex.fields`."""
         cdef PyObject* ordinal
         cdef bint are_single = len(self.shape._ordinals) == self.shape.count
         cdef Bytes start = NULL  # of properties that follow each other
@@ -231,7 +231,7 @@ cdef class PropertyIndex:
         return found[0] if len(found) == 1 else b"".join(found)
 
     def layouts(self):
-        """As :meth:`lazyentity._backend.wireformats.PropertyIndex.layouts`."""
+        """As :meth:`lazyentity._backend.protocols.PropertyIndex.layouts`."""
         cdef Bytes base = <Bytes>PyBytes_AS_STRING(self.raw)
         cdef Bytes at
         cdef Bytes end
@@ -245,7 +245,7 @@ cdef class PropertyIndex:
         return found
 
     def entry_names(self):
-        """As :meth:`lazyentity._backend.wireformats.PropertyIndex.entry_names`."""
+        """As :meth:`lazyentity._backend.protocols.PropertyIndex.entry_names`."""
         cdef Bytes at
         cdef Bytes name_end
         cdef Bytes end
@@ -257,7 +257,7 @@ cdef class PropertyIndex:
         return names
 
     def key(self):
-        """As :meth:`lazyentity._backend.wireformats.PropertyIndex.key`."""
+        """As :meth:`lazyentity._backend.protocols.PropertyIndex.key`."""
         cdef Bytes base = <Bytes>PyBytes_AS_STRING(self.raw)
         cdef Bytes at
         cdef Bytes end
@@ -266,7 +266,7 @@ cdef class PropertyIndex:
         return PyBytes_FromStringAndSize(<const char*>at, end - at)
 
     def path(self):
-        """As :meth:`lazyentity._backend.wireformats.PropertyIndex.path`."""
+        """As :meth:`lazyentity._backend.protocols.PropertyIndex.path`."""
         cdef Bytes base = <Bytes>PyBytes_AS_STRING(self.raw)
         cdef Bytes at
         cdef Bytes end

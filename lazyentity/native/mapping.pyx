@@ -10,7 +10,7 @@ oneof case. Protobuf's own parser handles all other bytes, legal or malformed: i
 for the index, and :mod:`lazyentity.codec.fallback` converts a value. So there is one judge of unusual
 bytes, and one source of errors.
 
-:class:`lazyentity._backend.entities.LazyMapping` documents the interface and the states of a property. No
+:class:`lazyentity._backend.protocols.LazyMapping` documents the interface and the states of a property. No
 Python code runs between the check that a property is still undecoded and the storing of its value. So
 under the GIL two threads cannot give one property two objects.
 """
@@ -51,7 +51,7 @@ cdef object dict_ror = dict.__ror__
 cdef class LazyMapping(WireDict):
     """A dict of an entity's properties that decodes each when it is first read.
 
-    See :class:`lazyentity._backend.entities.LazyMapping` for the states of a property and for the operations
+    See :class:`lazyentity._backend.protocols.LazyMapping` for the states of a property and for the operations
     that decode.
     """
 
@@ -60,13 +60,13 @@ cdef class LazyMapping(WireDict):
         return wire_dict_from_raw(cls, raw)
 
     def _read_on_request(self, name):
-        """As :meth:`lazyentity._backend.entities.LazyMapping._read_on_request`."""
+        """As :meth:`lazyentity._backend.protocols.LazyMapping._read_on_request`."""
         if PyDict_GetItemWithError(self, name) == <PyObject*>UNDECODED:
             return _decode_anyway(self, name)
         return dict_getitem(self, name)
 
     def _decode_all(self, operation):
-        """As :meth:`lazyentity._backend.entities.LazyMapping._decode_all`."""
+        """As :meth:`lazyentity._backend.protocols.LazyMapping._decode_all`."""
         # In two passes: an entity that cannot be read as a whole stays as it was.
         cdef Value parsed
         cdef dict ordinals = self._shape._ordinals
@@ -110,7 +110,7 @@ cdef class LazyMapping(WireDict):
             note_decoded(self, names, operation)
 
     def _plain_values(self, names, copy):
-        """As :meth:`lazyentity._backend.entities.LazyMapping._plain_values`."""
+        """As :meth:`lazyentity._backend.protocols.LazyMapping._plain_values`."""
         cdef PyObject* stored
         cdef Py_ssize_t ordinal
         cdef Py_ssize_t index = 0
@@ -155,7 +155,7 @@ cdef class LazyMapping(WireDict):
         return plain
 
     def _wire_meanings(self, names=None):
-        """As :meth:`lazyentity._backend.entities.LazyMapping._wire_meanings`."""
+        """As :meth:`lazyentity._backend.protocols.LazyMapping._wire_meanings`."""
         cdef dict ordinals = self._shape._ordinals
         cdef Py_ssize_t ordinal
         cdef Value parsed

@@ -184,17 +184,17 @@ cdef object known_key(object key):
 
 
 def key_bytes(key):
-    """As :meth:`lazyentity._backend.abc.Backend.key_bytes`."""
+    """As :meth:`lazyentity._backend.protocols.Backend.key_bytes`."""
     return serialised_key(key)
 
 
 def complete_key_bytes(key, project not None, database not None):
-    """As :meth:`lazyentity._backend.abc.Backend.complete_key_bytes`."""
+    """As :meth:`lazyentity._backend.protocols.Backend.complete_key_bytes`."""
     return serialised_key(key, project, database) if type(key) is Key else None
 
 
 def key_message(key):
-    """As :meth:`lazyentity._backend.abc.Backend.key_message`."""
+    """As :meth:`lazyentity._backend.protocols.Backend.key_message`."""
     cdef bytes message = serialised_key(key)
     return None if message is None else parse_key(message)
 
@@ -266,7 +266,7 @@ cdef enum:
 
 
 def mutation_parts(mutations):
-    """As :meth:`lazyentity._backend.abc.Backend.mutation_parts`."""
+    """As :meth:`lazyentity._backend.protocols.Backend.mutation_parts`."""
     cdef uint8_t inner[HEADERS]
     cdef uint8_t outer[HEADERS]
     cdef uint8_t* inner_end

@@ -1,6 +1,6 @@
 """The native backend's half of a read response: its results, split off without parsing the entities.
 
-:mod:`lazyentity._backend.entities` documents the interface. A result is a span of the response's bytes. Its
+:mod:`lazyentity._backend.protocols` documents the interface. A result is a span of the response's bytes. Its
 entity's bytes are copied when the entity is read, so that a kept entity does not keep the others.
 Protobuf first encodes anew an entity that is not in the encoding that servers send.
 """
@@ -16,11 +16,13 @@ from lazyentity.native.spans cimport ResultSpan, find_entity, find_only_key, onl
 from lazyentity.native.tags cimport BATCH_ENTITY_RESULTS, LOOKUP_FOUND, LOOKUP_MISSING, QUERY_BATCH, RESULT_CURSOR
 from lazyentity.native.wire cimport Bytes, find_last_field, read_length
 
-from lazyentity.codec import fallback, interruptions, shadow
+from google.protobuf.message import DecodeError
+
+from lazyentity.codec import fallback, shadow
 
 
 cdef class EntityReader:
-    """As :class:`lazyentity._backend.entities.EntityReader`."""
+    """As :class:`lazyentity._backend.protocols.EntityReader`."""
 
     cdef type lazy_type
     cdef object stock_entity
@@ -35,7 +37,7 @@ cdef class EntityReader:
 
 
 cdef class ReadRpc:
-    """As :class:`lazyentity._backend.entities.ReadRpc`."""
+    """As :class:`lazyentity._backend.protocols.ReadRpc`."""
 
     cdef public EntityReader reader
     cdef public bint is_of_query
@@ -43,7 +45,7 @@ cdef class ReadRpc:
 
 @cython.no_gc  # No instance is part of a cycle: what it refers to never refers back.
 cdef class EntityBytes:
-    """As :class:`lazyentity._backend.entities.EntityBytes`."""
+    """As :class:`lazyentity._backend.protocols.EntityBytes`."""
 
     cdef readonly ReadRpc rpc
     cdef readonly EntityBytes _origin
@@ -56,28 +58,28 @@ cdef class EntityBytes:
 
     @property
     def raw(self):
-        """As :attr:`lazyentity._backend.entities.EntityBytes.raw`."""
+        """As :attr:`lazyentity._backend.protocols.EntityBytes.raw`."""
         # Copied when asked for: the one copy is still in the processor's cache when it is scanned.
         return _span(self._response, self._start, self._end)
 
     @property
     def serialised_key(self):
-        """As :attr:`lazyentity._backend.entities.EntityBytes.serialised_key`."""
+        """As :attr:`lazyentity._backend.protocols.EntityBytes.serialised_key`."""
         return only_key(self._response, self._start, self._end)
 
     def _receive(self, bytes raw not None, ReadRpc rpc not None):
-        """As :meth:`lazyentity._backend.entities.EntityBytes._receive`."""
+        """As :meth:`lazyentity._backend.protocols.EntityBytes._receive`."""
         self._response = raw
         self._start = 0
         self._end = PyBytes_GET_SIZE(raw)
         self.rpc = rpc
 
     def read(self, EntityReader reader not None, /):
-        """As :meth:`lazyentity._backend.entities.EntityBytes.read`."""
+        """As :meth:`lazyentity._backend.protocols.EntityBytes.read`."""
         return _read(self.rpc, reader, _span(self._response, self._start, self._end))
 
     def to_unboxed(self, EntityReader reader not None, /):
-        """As :meth:`lazyentity._backend.entities.EntityBytes.to_unboxed`."""
+        """As :meth:`lazyentity._backend.protocols.EntityBytes.to_unboxed`."""
         cdef EntityReader chosen = _chosen(self.rpc, reader)
         unboxed = None
         # A profile counts entities; stock ones are decoded as a whole.
@@ -119,7 +121,7 @@ cdef object _read(ReadRpc rpc, EntityReader reader, bytes raw):
 
 
 cdef class ViewAs:
-    """As :class:`lazyentity._backend.entities.ViewAs`."""
+    """As :class:`lazyentity._backend.protocols.ViewAs`."""
 
     cdef type _kind
 
@@ -138,7 +140,7 @@ cdef class ViewAs:
 
 @cython.no_gc  # As for EntityBytes.
 cdef class ResultBytes:
-    """As :class:`lazyentity._backend.entities.ResultBytes`."""
+    """As :class:`lazyentity._backend.protocols.ResultBytes`."""
 
     cdef readonly ReadRpc rpc
     cdef type _entity_type
@@ -152,15 +154,15 @@ cdef class ResultBytes:
 
     @property
     def entity(self):
-        """As :attr:`lazyentity._backend.entities.ResultBytes.entity`."""
+        """As :attr:`lazyentity._backend.protocols.ResultBytes.entity`."""
         return _handle(self._entity_type, self.rpc, self._response, self._at.entity_start, self._at.entity_end)
 
     def read(self, EntityReader reader not None, /):
-        """As :meth:`lazyentity._backend.entities.ResultBytes.read`."""
+        """As :meth:`lazyentity._backend.protocols.ResultBytes.read`."""
         return _read(self.rpc, reader, _span(self._response, self._at.entity_start, self._at.entity_end))
 
     def entity_key(self):
-        """As :meth:`lazyentity._backend.entities.ResultBytes.entity_key`."""
+        """As :meth:`lazyentity._backend.protocols.ResultBytes.entity_key`."""
         cdef Bytes base = <Bytes>PyBytes_AS_STRING(self._response)
         cdef Bytes start
         cdef Bytes end
@@ -172,7 +174,7 @@ cdef class ResultBytes:
 
     @property
     def cursor(self):
-        """As :attr:`lazyentity._backend.entities.ResultBytes.cursor`."""
+        """As :attr:`lazyentity._backend.protocols.ResultBytes.cursor`."""
         cdef Bytes base = <Bytes>PyBytes_AS_STRING(self._response)
         cdef Bytes at
         cdef Bytes end
@@ -181,12 +183,12 @@ cdef class ResultBytes:
         return PyBytes_FromStringAndSize(<const char*>at, end - at)
 
     def serialised(self):
-        """As :meth:`lazyentity._backend.entities.ResultBytes.serialised`."""
+        """As :meth:`lazyentity._backend.protocols.ResultBytes.serialised`."""
         return self._response[self._at.start : self._at.end]
 
 
 def convert_found(EntityReader reader not None, dict entities not None, tuple results not None, dict pending not None):
-    """As :meth:`lazyentity._backend.abc.Backend.convert_found`."""
+    """As :meth:`lazyentity._backend.protocols.Backend.convert_found`."""
     cdef ResultBytes result
     cdef list left = []
     for each in results:
@@ -198,8 +200,8 @@ def convert_found(EntityReader reader not None, dict entities not None, tuple re
         raw = _span(result._response, result._at.entity_start, result._at.entity_end)
         try:
             entities[key] = _read(result.rpc, reader, raw)
-        except Exception as error:
-            interruptions.raise_if_of_handler(error)
+        except (DecodeError, ValueError, OverflowError):
+            # The caller reads it again, and reports the error.
             left.append(result)
         else:
             del pending[key]
@@ -208,7 +210,7 @@ def convert_found(EntityReader reader not None, dict entities not None, tuple re
 
 @cython.no_gc  # As for EntityBytes.
 cdef class ResponseEntities:
-    """As :class:`lazyentity._backend.entities.ResponseEntities`."""
+    """As :class:`lazyentity._backend.protocols.ResponseEntities`."""
 
     cdef bytes _response
     cdef ReadRpc _rpc
@@ -236,7 +238,7 @@ cdef class ResponseEntities:
         return list, (list(self),)
 
     def results(self):
-        """As :meth:`lazyentity._backend.entities.ResponseEntities.results`."""
+        """As :meth:`lazyentity._backend.protocols.ResponseEntities.results`."""
         cdef tuple results
         if self._results is None:
             results = tuple([self._result(index) for index in range(self._count)])
@@ -279,7 +281,7 @@ cdef class ResponseEntities:
 
 @cython.no_gc  # As for EntityBytes.
 cdef class EntityIterator:
-    """As :class:`lazyentity._backend.entities.EntityIterator`."""
+    """As :class:`lazyentity._backend.protocols.EntityIterator`."""
 
     cdef ResponseEntities _entities
     cdef Py_ssize_t _index
@@ -302,7 +304,7 @@ cdef class EntityIterator:
         return iter, ([entities._entity(index) for index in range(self._index, entities._count)],)
 
     def read_next(self, EntityReader reader not None, /):
-        """As :meth:`lazyentity._backend.entities.EntityIterator.read_next`."""
+        """As :meth:`lazyentity._backend.protocols.EntityIterator.read_next`."""
         cdef ResponseEntities entities = self._entities
         cdef ResultSpan at = entities._span_at(self._take())
         return _read(entities._rpc, reader, _span(entities._response, at.entity_start, at.entity_end))
@@ -391,10 +393,10 @@ cdef tuple _split(bytes raw, ReadRpc rpc, result_type, message_type):
 
 
 def split_lookup(bytes raw not None, ReadRpc rpc not None, result_type):
-    """As :meth:`lazyentity._backend.abc.Backend.split_lookup`."""
+    """As :meth:`lazyentity._backend.protocols.Backend.split_lookup`."""
     return _split(raw, rpc, result_type, shadow.LookupResponse)
 
 
 def split_query(bytes raw not None, ReadRpc rpc not None, result_type):
-    """As :meth:`lazyentity._backend.abc.Backend.split_query`."""
+    """As :meth:`lazyentity._backend.protocols.Backend.split_query`."""
     return _split(raw, rpc, result_type, shadow.RunQueryResponse)

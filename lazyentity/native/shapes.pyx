@@ -28,8 +28,8 @@ cdef Py_ssize_t left_to_intern = 4096
 cdef class Shape:
     """The names of an entity's properties, with the bytes that introduce each on the wire.
 
-    As :class:`lazyentity.pure.shapes.Shape`, for entities that arrive in the canonical encoding. Only a
-    learned shape has a template, names and headers.
+    Of entities that arrive in the canonical encoding. Only a learned shape has a template, names and
+    headers.
     """
 
     # Without __init__: called from Python, it could change a shape that entities have.
@@ -48,12 +48,12 @@ cdef class Shape:
 
     @property
     def ordinals(self):
-        """As of :class:`lazyentity.pure.shapes.Shape`."""
+        """As of :class:`lazyentity._backend.protocols.Shape`."""
         return PyDictProxy_New(self._ordinals)
 
     @property
     def template(self):
-        """As of :class:`lazyentity.pure.shapes.Shape`."""
+        """As of :class:`lazyentity._backend.protocols.Shape`."""
         return None if self._template is None else PyDictProxy_New(self._template)
 
     cdef int _learn(self, bytes signature, Scan* scan) except -1:
@@ -157,7 +157,7 @@ cdef bytes _signature(Scan* scan):
 
 
 cdef Shape new_shape(bytes signature, Scan* scan):
-    # As lazyentity.pure.shapes.new_shape(). None, if a name is not UTF-8.
+    # Keeps the shape if another entity like that came before. None, if a name is not UTF-8.
     cdef Shape shape
     try:
         shape = _named(scan)

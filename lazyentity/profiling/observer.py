@@ -11,9 +11,6 @@ if TYPE_CHECKING:
 data: ProfileData | None = None
 """The counts of the running profiles; None, while no profile runs."""
 
-ENTITY_COUNTS: Final = object()
-"""The key of the counts among the originals of an entity of the pure backend."""
-
 STORAGE: Final = "code that reads storage"
 """The operation of libraries that take properties past the methods of an entity."""
 

@@ -1,7 +1,6 @@
-"""The pure backend, on the parser of the installed protobuf.
+"""The pure backend, the reference: the client's own messages, converted when they are read.
 
-A module here and the module of the same name in :mod:`lazyentity.native` do the same. The native
-backend has three more, whose twins are in :mod:`lazyentity.codec`, where both backends use them:
-``values``, ``timestamps`` and ``undecoded``. Nothing here imports the native backend. The native
-backend imports this one's encoder, for the values that it does not write itself.
+:mod:`~lazyentity.pure.mapping` has the lazy mapping, :mod:`~lazyentity.pure.entities` the results
+of read responses, :mod:`~lazyentity.pure.writing` the encoder. Nothing here imports the native
+backend, which leaves the values that it does not write itself to the encoder.
 """

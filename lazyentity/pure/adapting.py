@@ -39,5 +39,5 @@ class CountedDict(dict[Any, Any]):
 
 
 def type_version(_kind: type) -> int:
-    """As :meth:`lazyentity._backend.abc.Backend.type_version`."""
+    """As :meth:`lazyentity._backend.protocols.Backend.type_version`."""
     return 0

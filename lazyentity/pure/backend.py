@@ -1,19 +1,10 @@
-"""The pure backend's side of :class:`lazyentity._backend.abc.Backend`."""
+"""The names of :class:`lazyentity._backend.protocols.Backend` in the pure backend."""
 
 from __future__ import annotations
 
 from lazyentity.pure.adapting import type_version
 from lazyentity.pure.columns import append_columns, fixed_width
-from lazyentity.pure.documentencoder import DocumentWriter
-from lazyentity.pure.documentreader import DocumentReader
-from lazyentity.pure.documents import DocumentBytes
-from lazyentity.pure.eager import stock_from_raw
-from lazyentity.pure.encoder import is_well_formed, serialise_entity, write_entity
-from lazyentity.pure.entityproto import PropertyIndex
-from lazyentity.pure.jsontypes import is_json
-from lazyentity.pure.mapping import LazyMapping
-from lazyentity.pure.requests import complete_key_bytes, key_bytes, key_message, mutation_parts
-from lazyentity.pure.responses import (
+from lazyentity.pure.entities import (
     EntityBytes,
     EntityIterator,
     EntityReader,
@@ -23,17 +14,25 @@ from lazyentity.pure.responses import (
     convert_found,
     split_lookup,
     split_query,
+    stock_from_raw,
+)
+from lazyentity.pure.jsontypes import is_json
+from lazyentity.pure.mapping import LazyMapping
+from lazyentity.pure.writing import (
+    complete_key_bytes,
+    is_well_formed,
+    key_bytes,
+    key_message,
+    mutation_parts,
+    serialise_entity,
+    write_entity,
 )
 
 __all__ = [
-    "DocumentBytes",
-    "DocumentReader",
-    "DocumentWriter",
     "EntityBytes",
     "EntityIterator",
     "EntityReader",
     "LazyMapping",
-    "PropertyIndex",
     "ReadRpc",
     "ResultBytes",
     "ViewAs",

@@ -9,13 +9,7 @@ from typing import Any
 
 from proto.datetime_helpers import DatetimeWithNanoseconds
 
-from lazyentity.codec import fallback
-from lazyentity.codec.undecoded import UNDECODED
-from lazyentity.codec.values import plain_value
-from lazyentity.pure.index import split_again
 from lazyentity.pure.mapping import LazyMapping
-
-_stored = dict.get
 
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
 _MICROSECOND = datetime.timedelta(microseconds=1)
@@ -33,7 +27,7 @@ def append_columns(
     key_of: Callable[[Any], Any] | None = None,
     refuse: Callable[[Any, str], object] | None = None,
 ) -> None:
-    """As :meth:`lazyentity._backend.abc.Backend.append_columns`."""
+    """As :meth:`lazyentity._backend.protocols.Backend.append_columns`."""
     if len(columns) != len(names):
         raise ValueError(f"{len(columns)} columns for {len(names)} names")
     for entity in entities:
@@ -50,33 +44,14 @@ def append_columns(
 
 
 def _values(entity: Any, names: tuple[str, ...], copy: Callable[[Any], Any]) -> list[Any]:
-    values = [_stored(entity, name) for name in names]
-    undecoded = [index for index, value in enumerate(values) if value is UNDECODED]
-    for index, value in enumerate(values):
-        if isinstance(value, (dict, list)):
-            values[index] = copy(value)
-    if not undecoded:
-        return values
-    entity._require_received([names[index] for index in undecoded])
-    if entity._policy is not None:
-        entity._policy.refuse(entity, names[undecoded[0]])
-    raw, split = entity._raw, entity._split
-    try:
-        parsed = split.parsed.pop()
-    except IndexError:
-        parsed = split_again(split, raw, entity._shape.ordinals)
-    for index in undecoded:
-        name = names[index]
-        value = fallback.convert(raw, name, parsed[name], type(entity)._from_raw)
-        values[index] = plain_value(value)
-    entity._give_back(parsed)
-    if entity._entity_counts is not None:
-        entity._entity_counts.decode([names[index] for index in undecoded], "columns()")
-    return values
+    present = [name for name in names if dict.__contains__(entity, name)]
+    # Without a name, it would give all properties.
+    values = entity._plain_values(present, copy, "columns()") if present else {}
+    return [values.get(name) for name in names]
 
 
 def fixed_width(values: list[Any]) -> tuple[type, bytearray] | None:
-    """As :meth:`lazyentity._backend.abc.Backend.fixed_width`."""
+    """As :meth:`lazyentity._backend.protocols.Backend.fixed_width`."""
     kinds = set(map(type, values))
     if kinds == {bool}:
         return bool, bytearray(values)

@@ -12,7 +12,7 @@ _SCALARS = {str, int, bool, type(None)}
 
 
 def is_json(value: Any) -> bool:
-    """As :meth:`lazyentity._backend.abc.Backend.is_json`."""
+    """As :meth:`lazyentity._backend.protocols.Backend.is_json`."""
     return _are_json((value,), MAX_CONTAINERS)
 
 

@@ -14,7 +14,7 @@ from google.cloud.datastore_v1.types import datastore as datastore_pb2
 from google.cloud.datastore_v1.types import query as query_pb2
 
 from lazyentity._backend import EntityReader, ReadRpc, split_lookup, split_query
-from lazyentity._backend.entities import ResponseEntities
+from lazyentity._backend.protocols import ResponseEntities
 from lazyentity.patches.api.entities import EntityResult
 from lazyentity.patches.api.proxies import MessageProxy
 from lazyentity.profiling import observer
@@ -107,7 +107,7 @@ class _ReadResponse(_ResultsProxy):
 
         Args:
             raw: the bytes.
-            reader: as of :class:`~lazyentity._backend.entities.ReadRpc`.
+            reader: as of :class:`~lazyentity._backend.protocols.ReadRpc`.
 
         Raises:
             google.protobuf.message.DecodeError: if ``raw`` is malformed. Entities are not looked

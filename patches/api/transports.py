@@ -40,7 +40,7 @@ class LazyDatastoreGrpcTransport(DatastoreGrpcTransport):
     """The client's gRPC transport, with lazy responses to ``lookup`` and ``run_query``.
 
     Args:
-        reader: as of :class:`~lazyentity._backend.entities.ReadRpc`, for all responses.
+        reader: as of :class:`~lazyentity._backend.protocols.ReadRpc`, for all responses.
         options: of the generated class.
     """
 

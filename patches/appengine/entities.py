@@ -8,11 +8,11 @@ from typing import Any
 from google.appengine.api import datastore, datastore_errors, datastore_types
 from google.protobuf.message import DecodeError
 
-from lazyentity._backend import PropertyIndex
 from lazyentity.codec import errors
 from lazyentity.codec.describing import describe_entity
 from lazyentity.codec.undecoded import UNDECODED
 from lazyentity.entity import GetState, WireAttribute, reconstruct
+from lazyentity.native.backend import PropertyIndex
 from lazyentity.patches.appengine.messages import (
     INDEX_VALUE,
     EntityProto,

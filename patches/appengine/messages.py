@@ -6,7 +6,7 @@ from typing import Any
 
 from google.appengine.datastore import entity_bytes_pb2
 
-from lazyentity._backend import PropertyIndex
+from lazyentity.native.backend import PropertyIndex
 
 EntityProto: Any = entity_bytes_pb2.EntityProto
 Property: Any = entity_bytes_pb2.Property
@@ -26,7 +26,7 @@ def index_of(message: Any) -> Any:
             response alive.
 
     Returns:
-        The :class:`~lazyentity.pure.entityproto.PropertyIndex`; None, if there can be none.
+        The :class:`~lazyentity._backend.protocols.PropertyIndex`; None, if there can be none.
     """
     # A message without a required field can be parsed as well.
     return PropertyIndex.of(message.SerializePartialToString())

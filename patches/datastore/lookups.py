@@ -45,7 +45,7 @@ def look_up(
 
     Raises:
         google.api_core.exceptions.GoogleAPICallError: as the client's.
-        Exception: as :meth:`~lazyentity._backend.entities.ResultBytes.read` raises it.
+        Exception: as :meth:`~lazyentity._backend.protocols.ResultBytes.read` raises it.
     """
     if not keys or type(keys) not in _COLLECTIONS or not _is_known():
         return None

@@ -10,7 +10,7 @@ from google.cloud.firestore_v1 import _helpers
 from google.cloud.firestore_v1.types import document as document_pb2
 from google.protobuf.timestamp_pb2 import Timestamp
 
-from lazyentity._backend import DocumentReader
+from lazyentity.native.backend import DocumentReader
 
 _MapValue = document_pb2.MapValue.pb()
 

@@ -12,7 +12,7 @@ from google.cloud.firestore_v1.types import firestore as firestore_pb2
 from google.cloud.firestore_v1.types import query_profile
 from google.protobuf.timestamp_pb2 import Timestamp
 
-from lazyentity._backend import DocumentBytes
+from lazyentity.native.backend import DocumentBytes
 from lazyentity.patches.api.proxies import MessageProxy
 
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)

@@ -22,7 +22,7 @@ from google.cloud.firestore_v1.async_document import AsyncDocumentReference
 from google.cloud.firestore_v1.document import DocumentReference
 from google.protobuf.message import EncodeError
 
-from lazyentity._backend import DocumentWriter
+from lazyentity.native.backend import DocumentWriter
 from lazyentity.patches.firestore.messages import (
     REQUESTS,
     Write,

@@ -12,9 +12,9 @@ from typing import Any
 from google.cloud.ndb import model
 
 from lazyentity.codec.cache import BoundedCache
-from lazyentity.codec.fallback import CASE_NUMBERS
 from lazyentity.codec.limits import MAX_BYTES, learned_bytes
 from lazyentity.codec.undecoded import UNDECODED, undecoded_template
+from lazyentity.codec.values import CASE_NUMBERS
 from lazyentity.patches.ndb.upstream import methods
 from lazyentity.patches.upstream import is_upstream
 from lazyentity.storage.lazyvaluedict import LazyValueDict

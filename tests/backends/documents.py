@@ -1,4 +1,4 @@
-"""Documents, read by both backends: a format in which a dict is a map of values.
+"""Documents, read by the native backend and by protobuf: a dict is a map of values.
 
 The messages here have the same fields as the client's; the client need not be installed.
 """
@@ -12,11 +12,10 @@ from typing import Any
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory, timestamp_pb2
 from google.protobuf.message import DecodeError
 
+from lazyentity.codec.timestamps import timestamp_from_message
 from lazyentity.codec.undecoded import UNDECODED
 from lazyentity.native import documents as native
 from lazyentity.native.documents import DocumentReader
-from lazyentity.pure import documents as pure
-from lazyentity.pure.documentreader import DocumentReader as PureReader
 
 READ_TIME = 3
 _Field = descriptor_pb2.FieldDescriptorProto
@@ -81,16 +80,56 @@ class _Timestamp(datetime.datetime):
 RESPONSE = _response_class()
 
 
-def _reader(kind: Any) -> Any:
-    return kind(
-        geo_point=lambda latitude, longitude: ("point", latitude, longitude),
-        reference=lambda name, client: ("reference", name),
-        other_map=lambda raw, client: ("other", sorted(raw)),
-        timestamp=_Timestamp,
-    )
+READER = DocumentReader(
+    geo_point=lambda latitude, longitude: ("point", latitude, longitude),
+    reference=lambda name, client: ("reference", name),
+    other_map=lambda raw, client: ("other", sorted(raw)),
+    timestamp=_Timestamp,
+)
 
 
-_READERS = _reader(DocumentReader), _reader(PureReader)
+def _value(message: Any) -> Any:
+    """Convert a ``Value`` of protobuf as :data:`READER` does."""
+    case = message.WhichOneof("value_type")
+    value: Any = None if case is None else getattr(message, case)
+    match case:
+        case "null_value":
+            return None
+        case "timestamp_value":
+            return _timestamp(value)
+        case "map_value":
+            if any(name.startswith("__") for name in value.fields):
+                return "other", sorted(value.SerializeToString())
+            return _map(value.fields)
+        case "array_value":
+            items = [_value(item) for item in value.values]
+            return UNDECODED if any(item is UNDECODED for item in items) else items
+        case "reference_value":
+            return "reference", value
+        case "geo_point_value":
+            return "point", value.latitude, value.longitude
+        case None | "field_reference_value" | "function_value":
+            return UNDECODED
+        case _:
+            return value
+
+
+def _map(fields: Any) -> Any:
+    decoded = {name: _value(value) for name, value in fields.items()}
+    is_other = any(name.startswith("__") for name in decoded)
+    is_left = is_other or any(value is UNDECODED for value in decoded.values())
+    return UNDECODED if is_left else decoded
+
+
+def _timestamp(message: Any) -> Any:
+    try:
+        date = timestamp_from_message(message)
+    except (ValueError, OverflowError):
+        return UNDECODED
+    parts = *date.timetuple()[:6], date.microsecond, date.tzinfo
+    timestamp: Any = datetime.datetime.__new__(_Timestamp, *parts)
+    timestamp._nanosecond = 0
+    return timestamp
 
 
 def _described(value: Any) -> Any:
@@ -116,10 +155,9 @@ _PARTS = "raw", "name", "read_time", "create_time", "update_time"
 
 
 def assert_same_document(raw: bytes) -> None:
-    """Compare the backends' reads of bytes, taken for a response with a document.
+    """Compare the native backend's reads of bytes, taken for a response, with protobuf's.
 
-    The native backend may leave more to the client than the pure one, which protobuf parses for; it
-    gives nothing that the pure one does not give.
+    The native backend may leave more to the client; it gives nothing that protobuf does not give.
 
     Raises:
         AssertionError: they differ.
@@ -128,29 +166,42 @@ def assert_same_document(raw: bytes) -> None:
     again = native.DocumentBytes.again(raw, READ_TIME, RESPONSE)
     # It trusts the bytes, but reads none behind them.
     trusted = [getattr(again, name) for name in _PARTS], again.is_in("a")
-    again.decoded_fields(_READERS[0], None)
+    again.decoded_fields(READER, None)
     if mine is None:
         return
     assert trusted == ([getattr(mine, name) for name in _PARTS], mine.is_in("a"))
-    other = pure.DocumentBytes.of(raw, READ_TIME, RESPONSE)
-    if other is None:
-        # Protobuf refuses it as a whole: malformed, or not UTF-8, somewhere in the fields.
-        assert _outcome(lambda: RESPONSE.FromString(raw)) is DecodeError
-        mine.decoded_fields(_READERS[0], None)
+    try:
+        response = RESPONSE.FromString(raw)
+    except DecodeError:
+        # Malformed, or not UTF-8, somewhere in the fields.
+        mine.decoded_fields(READER, None)
         return
-    for name in _PARTS:
-        assert _described(getattr(mine, name)) == _described(getattr(other, name)), name
+    document = response.document
+    for message, name in (
+        (response, "read_time"),
+        (document, "create_time"),
+        (document, "update_time"),
+    ):
+        expected = (
+            timestamp_from_message(getattr(message, name)) if message.HasField(name) else None
+        )
+        assert _described(getattr(mine, name)) == _described(expected), name
+    assert (mine.raw, mine.name) == (raw, document.name)
     for collection in (mine.name.rpartition("/")[0], mine.name, "", "a", "\ud800", None):
-        assert mine.is_in(collection) == other.is_in(collection)
-    fields = mine.decoded_fields(_READERS[0], None)
-    expected = other.decoded_fields(_READERS[1], None)
+        assert mine.is_in(collection) == (document.name.rpartition("/")[:2] == (collection, "/"))
+    fields = mine.decoded_fields(READER, None)
     if fields is not UNDECODED:
-        assert _described(fields) == _described(expected)
-    for path in _paths(expected):
-        value = mine.decoded_value(_READERS[0], None, path)
+        assert _described(fields) == _described(_map(document.fields))
+    for path in _paths(_map(document.fields)):
+        value = mine.decoded_value(READER, None, path)
         if value is not UNDECODED:
-            given = other.decoded_value(_READERS[1], None, path)
-            assert _described(value) == _described(given), path
+            assert _described(value) == _described(_value_at(document.fields, path)), path
+
+
+def _value_at(fields: Any, path: tuple[str, ...]) -> Any:
+    for name in path[:-1]:
+        fields = fields[name].map_value.fields
+    return _value(fields[path[-1]])
 
 
 def _paths(fields: Any, depth: int = 3) -> list[tuple[str, ...]]:

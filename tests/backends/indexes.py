@@ -1,16 +1,57 @@
-"""The indexes of an ``EntityProto`` that both backends make, side by side."""
+"""The native index of an ``EntityProto``, and what protobuf finds in the same bytes."""
 
 from __future__ import annotations
 
 import importlib
 from typing import Any
 
+from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
+from google.protobuf.message import DecodeError
+
 from lazyentity.codec.entityproto import KEY, PROPERTY, RAW_PROPERTY, Parts
 from lazyentity.codec.undecoded import UNDECODED
-from lazyentity.pure.entityproto import PropertyIndex
 
 NATIVE: Any = importlib.import_module("lazyentity.native.entityproto").PropertyIndex
-PURE: Any = PropertyIndex
+
+_SCHEMA = """
+Property meaning:1:INT32 meaning_uri:2:BYTES name:3:BYTES multiple:4:BOOL value:5:Value
+Value integer:1:INT64 boolean:2:BOOL string:3:BYTES double:4:DOUBLE
+Value point:5:Group user:8:Group reference:12:Group
+Group
+"""
+"""The name of a message, then for each field its name, number and type."""
+
+
+def _property_class() -> Any:
+    file = descriptor_pb2.FileDescriptorProto(name="e.proto", package="e", syntax="proto2")
+    messages: dict[str, Any] = {}
+    for line in _SCHEMA.strip().splitlines():
+        message, *fields = line.split()
+        if message not in messages:
+            messages[message] = file.message_type.add(name=message)
+        for each in fields:
+            name, number, kind = each.split(":")
+            added = messages[message].field.add(name=name, number=int(number))
+            added.label = descriptor_pb2.FieldDescriptorProto.LABEL_OPTIONAL
+            if kind.isupper():
+                added.type = descriptor_pb2.FieldDescriptorProto.Type.Value(f"TYPE_{kind}")
+            else:
+                is_group = kind == "Group"
+                added.type_name = f".e.{kind}"
+                added.type = (
+                    descriptor_pb2.FieldDescriptorProto.TYPE_GROUP
+                    if is_group
+                    else descriptor_pb2.FieldDescriptorProto.TYPE_MESSAGE
+                )
+            if message == "Value":
+                added.oneof_index = 0
+    messages["Value"].oneof_decl.add(name="kind")
+    pool = descriptor_pool.DescriptorPool()
+    pool.Add(file)
+    return message_factory.GetMessageClass(pool.FindMessageTypeByName("e.Property"))
+
+
+PROPERTY_MESSAGE = _property_class()
 
 
 def varint(number: int) -> bytes:
@@ -94,48 +135,79 @@ def assert_same_index(raw: bytes) -> None:
     Args:
         raw: bytes that are taken for a serialised ``EntityProto``.
     """
-    native, pure = NATIVE.of(raw), PURE.of(raw)
+    native = NATIVE.of(raw)
     if native is None:
         return
     found = described(native)
-    values = [plain_values(native, name) for name in native.names]
-    if pure is None:
+    values = {name: plain_values(native, name) for name in native.names}
+    parts = Parts.FromString(raw)
+    entries = [*parts.property, *parts.raw_property]
+    try:
+        messages = [PROPERTY_MESSAGE.FromString(each) for each in entries]
+    except DecodeError:
+        # A value is malformed: nobody has read it yet.
         return
-    assert found == described(pure)
-    for name, made in zip(native.names, values, strict=True):
-        for one, other in zip(made, plain_values(pure, name), strict=True):
-            assert one == other or _UNDECODED_TEXT in (one, other)
+    names = [each.name.decode() for each in messages]
+    by_name = {
+        name: [each for each, other in zip(entries, names, strict=True) if other == name]
+        for name in names
+    }
+    assert found == (
+        raw,
+        tuple(by_name),
+        b"".join(parts.key),
+        frozenset(names[len(parts.property) :]),
+        [any(each.meaning == number for each in messages) for number in (15, 18)],
+        by_name,
+        (sorted(parts.property), sorted(parts.raw_property)),
+        names,
+    )
+    for name, made in values.items():
+        several = [each for each in messages if each.name.decode() == name]
+        for text, (value, contents) in zip((True, False), made, strict=True):
+            assert value == _UNDECODED_TEXT or value == repr(_value(several, text))
+            assert contents == _UNDECODED_TEXT or contents == repr(_plain(several[-1].value, text))
 
 
-def plain_values(index: Any, name: str) -> list[str]:
+def _value(messages: list[Any], text: bool) -> Any:
+    """Return the value of a name, or the list."""
+    made = [_plain(each.value, text) for each in messages]
+    return made if messages[0].multiple else made[0]
+
+
+def _plain(message: Any, text: bool) -> Any:
+    kind = message.WhichOneof("kind")
+    if kind is None:
+        return None
+    value = getattr(message, kind)
+    if kind == "string" and text:
+        return value.decode("utf-8", "surrogatepass")
+    return value
+
+
+def plain_values(index: Any, name: str) -> list[tuple[str, str]]:
     """Return the plain values of a name as texts, which tell types, and one number from another."""
     return [
-        repr(read)
+        (repr(index.value(name, text)), repr(index.contents(name, 24, text)))
         for text in (True, False)
-        for read in (index.value(name, text), index.contents(name, 24, text))
     ]
 
 
 def described(index: Any) -> Any:
-    """Return everything that an index tells, but for values."""
+    """Return everything that an index tells, but for values and layouts."""
     filled: dict[str, Any] = {}
     index.fill(filled)
     assert tuple(filled) == index.names
     assert all(value is UNDECODED for value in filled.values())
+    assert len(index.layouts()) == 4 * len(index.entry_names())
+    fields = Parts.FromString(index.fields(index.names))
     return (
         index.raw,
         index.names,
         index.key(),
         index.raw_names(),
         [index.has_meaning(number) for number in (15, 18)],
-        [(index.properties(name), _merged(index.fields([name]))) for name in index.names],
-        _merged(index.fields(index.names)),
-        index.layouts(),
+        {name: index.properties(name) for name in index.names},
+        (sorted(fields.property), sorted(fields.raw_property)),
         index.entry_names(),
     )
-
-
-def _merged(fields: bytes) -> bytes:
-    # Their tags and lengths may be as they came: protobuf merges them all the same.
-    merged: bytes = Parts.FromString(fields).SerializeToString()
-    return merged

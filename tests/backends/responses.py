@@ -14,10 +14,10 @@ from google.protobuf.message import DecodeError
 import lazyentity
 from lazyentity import materialize
 from lazyentity.codec import shadow
-from lazyentity.pure import responses
+from lazyentity.pure import entities as responses
 from tests.backends.backends import NATIVE, PURE
 from tests.support.snapshots import Raised, outcome
-from tests.support.stock import comparable
+from tests.support.stock import comparable, content
 
 native_results: Any = importlib.import_module("lazyentity.native.entities")
 
@@ -92,12 +92,12 @@ class Converted:
     """The entities that ``convert_found`` made of a look-up, and the rest.
 
     Attributes:
-        entities: the serialised ones, by key.
+        entities: what is in them, by key.
         left: the entities of the results that were left, serialised.
         pending: the keys that were asked for, and not found.
     """
 
-    entities: dict[bytes, bytes]
+    entities: dict[bytes, Any]
     left: list[bytes]
     pending: list[bytes]
 
@@ -117,7 +117,7 @@ def converted(module: Any, raw: bytes, asked: Iterable[bytes] | None = None) -> 
     pending = dict.fromkeys(asked)
     left = module.convert_found(_reader(module), entities, found.results(), pending)
     return Converted(
-        {key: lazyentity.raw(entity) for key, entity in entities.items()},
+        {key: outcome(content, lazyentity.raw(entity)) for key, entity in entities.items()},
         [bytes(result.entity.raw) for result in left],
         list(pending),
     )

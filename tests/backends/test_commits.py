@@ -19,8 +19,7 @@ from hypothesis import strategies as st
 import lazyentity
 from lazyentity.codec import messages
 from lazyentity.encoding import _encodable_of
-from lazyentity.pure import encoder as pure
-from lazyentity.pure import requests
+from lazyentity.pure import writing as pure
 from tests.support.snapshots import outcome
 from tests.support.stock import comparable, encoded
 
@@ -114,7 +113,7 @@ def test_malformed(raw: bytes) -> None:
 def test_parts(mutations: list[dict[str, bytes]]) -> None:
     """Both backends write the same."""
     parts = native.mutation_parts(iter(mutations))
-    assert b"".join(parts) == b"".join(requests.mutation_parts(mutations))
+    assert b"".join(parts) == b"".join(pure.mutation_parts(mutations))
 
 
 @pytest.mark.parametrize("fields", [{"update": b""}, {"upsert": "text"}, {"upsert": None}])

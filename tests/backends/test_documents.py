@@ -1,4 +1,4 @@
-"""Documents in any bytes: the native backend gives what the pure one gives, or leaves it."""
+"""Documents in any bytes: the native backend gives what protobuf gives, or leaves it."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import pytest
 from lazyentity.codec.undecoded import UNDECODED
 from lazyentity.native import documents as native
 from tests.backends.documents import (
-    _READERS,
     READ_TIME,
+    READER,
     RESPONSE,
     SAMPLE,
     assert_same_document,
@@ -23,10 +23,10 @@ pytestmark = pytest.mark.any_backend
 def test_the_sample_is_decoded() -> None:
     """Otherwise the tests below would compare nothing."""
     made = native.DocumentBytes.of(SAMPLE, READ_TIME, RESPONSE)
-    fields = made.decoded_fields(_READERS[0], None)
+    fields = made.decoded_fields(READER, None)
     assert fields is not UNDECODED
     assert fields["a"] == {"a": {"é": "text ä"}, "b": [0.0]}
-    assert made.decoded_value(_READERS[0], None, ("a", "a", "é")) == "text ä"
+    assert made.decoded_value(READER, None, ("a", "a", "é")) == "text ä"
     assert_same_document(SAMPLE)
 
 
@@ -64,7 +64,7 @@ def _document(names: list[str]) -> bytes:
 
 def _decoded(raw: bytes) -> dict[str, int]:
     made = native.DocumentBytes.of(raw, READ_TIME, RESPONSE)
-    fields: dict[str, int] = made.decoded_fields(_READERS[0], None)
+    fields: dict[str, int] = made.decoded_fields(READER, None)
     return fields
 
 
@@ -115,11 +115,11 @@ def test_threads_with_other_names(frequent_switches: None) -> None:
 
 def test_threads_decode_the_same_bytes(frequent_switches: None) -> None:
     made = native.DocumentBytes.of(SAMPLE, READ_TIME, RESPONSE)
-    expected = made.decoded_fields(_READERS[0], None)
+    expected = made.decoded_fields(READER, None)
 
     def work(number: int) -> object:
-        found = [made.decoded_fields(_READERS[0], None) for _ in range(200)]
+        found = [made.decoded_fields(READER, None) for _ in range(200)]
         assert all(each == expected for each in found)
-        return made.decoded_value(_READERS[0], None, ("a", "b"))
+        return made.decoded_value(READER, None, ("a", "b"))
 
     assert together(3, work) == [[0.0]] * 3

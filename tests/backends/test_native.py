@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lazyentity.codec import messages
-from lazyentity.pure import requests as pure
+from lazyentity.pure import writing as pure
 from tests.backends.backends import NATIVE
 from tests.backends.columns import columns_of, row
 from tests.support.strategies.samples import PLAIN, serialise

@@ -22,7 +22,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lazyentity import LazyEntity, _backend, materialize
-from lazyentity.pure import responses
+from lazyentity.pure import entities as responses
 from tests.backends.backends import NATIVE, PURE
 from tests.backends.responses import SPLITTERS, assert_same_split, converted, native_results
 from tests.fuzz.seeds import RESPONSES, nested_groups

@@ -1,11 +1,10 @@
-"""The bounds of what is kept: the names of properties, and parsed messages of the pure backend."""
+"""The bounds of what is kept: the names of properties."""
 
 from __future__ import annotations
 
 import gc
 import itertools
 import random
-import threading
 import tracemalloc
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -13,14 +12,11 @@ from typing import Any
 import pytest
 
 from lazyentity import LazyEntity
-from lazyentity.codec import fallback
 from lazyentity.codec.cache import BoundedCache
 from lazyentity.codec.limits import MAX_BYTES
 from tests.backends.malformed import entity_of
-from tests.conftest import IMPLEMENTATIONS
 from tests.support.concurrency import switching_often, together
 from tests.support.strategies import wire
-from tests.support.strategies.samples import serialise
 from tests.support.strategies.schema import VALUE
 
 ROOM = 100_000
@@ -168,16 +164,15 @@ def test_ever_new_names(lazy_type: type[LazyEntity], names: int, size: int) -> N
     def read(times: int) -> None:
         for raw in raws:
             for _ in range(times):
-                lazy_type.from_bytes(raw)
+                _ = lazy_type.from_bytes(raw)._shape
 
     # The names of the first shapes are interned. CPython's table of such strings, which doubles at
     # times, is none of the cache.
     for count in (*[20] * 250, *[1] * 20):
         raw = with_names(new_names(count, size))
-        lazy_type.from_bytes(raw)
-        lazy_type.from_bytes(raw)
+        for _ in range(2):
+            _ = lazy_type.from_bytes(raw)._shape
 
-    # The latest entities are kept parsed.
     assert retained_by(lambda: read(1)) < MAX_BYTES / 5
     assert MAX_BYTES / 3 < retained_by(lambda: read(2)) < 1.25 * MAX_BYTES
 
@@ -194,96 +189,3 @@ def test_names_that_come_once_push_nobody_out(lazy_type: type[LazyEntity]) -> No
     for _ in range(30_000):
         lazy_type.from_bytes(with_names(new_names(1, 10)))
     assert all(map(lambda one, other: one is other, shapes(), learned))
-
-
-PURE = IMPLEMENTATIONS["pure"]
-
-_VALUES = {"inner": {"deep": 1}, "many": [1, 2]}
-SMALL = serialise(_VALUES, meanings={"many": (9, [14, None])})
-SIZES = {"small": SMALL, "large": SMALL + wire.BALLAST.encode()}
-
-READERS: dict[str, Callable[[Any], object]] = {
-    "one": lambda entity: entity["many"],
-    "all": lambda entity: entity.items(),
-    "meanings": lambda entity: entity._wire_meanings(),
-    "excluded": lambda entity: entity._wire_excluded(),
-}
-
-
-def _in_another_thread(work: Callable[[], object]) -> None:
-    thread = threading.Thread(target=work)
-    thread.start()
-    thread.join(60)
-    assert not thread.is_alive()
-
-
-@pytest.mark.parametrize("second", READERS)
-@pytest.mark.parametrize("first", READERS)
-@pytest.mark.parametrize("raw", SIZES.values(), ids=SIZES)
-def test_threads_do_not_share_messages(
-    monkeypatch: pytest.MonkeyPatch, raw: bytes, first: str, second: str
-) -> None:
-    """A thread that reads while another one is reading gets separate messages.
-
-    upb gives all callers the same object for a message, as long as one of them holds it. If two
-    threads make it at once, CPython before 3.12 crashes (see ``ParseSlot``).
-    """
-    entity = PURE.from_bytes(raw)
-    messages: dict[int, list[Any]] = {}
-
-    def spying(function: Callable[..., Any]) -> Callable[..., Any]:
-        def spy(raw: bytes, name: str, message: Any, *args: Any) -> Any:
-            first_time = not messages
-            messages.setdefault(threading.get_ident(), []).append(message)
-            if first_time:
-                _in_another_thread(lambda: READERS[second](entity))
-            return function(raw, name, message, *args)
-
-        return spy
-
-    monkeypatch.setattr(fallback, "convert", spying(fallback.convert))
-    monkeypatch.setattr(fallback, "excluded", spying(fallback.excluded))
-    READERS[first](entity)
-    ours, theirs = messages.values()
-    assert not {id(message) for message in ours} & {id(message) for message in theirs}
-
-
-def _others(count: int) -> list[LazyEntity]:
-    return [PURE.from_bytes(SMALL) for _ in range(count)]
-
-
-@pytest.mark.parametrize("raw", SIZES.values(), ids=SIZES)
-def test_only_the_latest_stay_parsed(raw: bytes) -> None:
-    """A parsed entity takes several times the memory of its bytes."""
-    entity: Any = PURE.from_bytes(raw)
-    _others(100)
-    assert len(entity._split.parsed) == 0
-    assert entity["many"] == [1, 2]
-    assert len(entity._split.parsed) == 1
-    _others(100)
-    assert len(entity._split.parsed) == 0
-
-
-@pytest.mark.parametrize("raw", SIZES.values(), ids=SIZES)
-def test_nothing_stays_parsed_that_was_forgotten_meanwhile(
-    monkeypatch: pytest.MonkeyPatch, raw: bytes
-) -> None:
-    """An entity that is evicted during a read does not keep its parsed message."""
-    entity: Any = PURE.from_bytes(raw)
-    convert = fallback.convert
-
-    def convert_late(*args: Any) -> Any:
-        _others(100)
-        return convert(*args)
-
-    monkeypatch.setattr(fallback, "convert", convert_late)
-    assert entity["many"] == [1, 2]
-    assert len(entity._split.parsed) == 0
-
-
-def test_a_failed_read_leaves_the_rest_readable() -> None:
-    """The failed read took the parsed message; the next reader parses again."""
-    entity: Any = PURE.from_bytes(SMALL + entity_of("unset"))
-    with pytest.raises(ValueError, match="did not have any value set"):
-        entity["unset"]
-    assert entity["many"] == [1, 2]

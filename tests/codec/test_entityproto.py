@@ -1,4 +1,4 @@
-"""The index of an ``EntityProto``: both backends find what protobuf finds, or native finds none."""
+"""The index of an ``EntityProto``: it finds what protobuf finds, or nothing."""
 
 from __future__ import annotations
 
@@ -10,9 +10,7 @@ from hypothesis import strategies as st
 
 from lazyentity.codec.entityproto import KEY, PROPERTY, RAW_PROPERTY
 from lazyentity.codec.undecoded import UNDECODED
-from tests.backends.indexes import NATIVE, PURE, SAMPLE, assert_same_index, field
-
-INDEXES = [PURE, NATIVE]
+from tests.backends.indexes import NATIVE, SAMPLE, assert_same_index, field
 
 OTHERS = [
     b"\x20\x01",  # int64
@@ -98,33 +96,31 @@ def damaged(draw: st.DrawFn) -> bytes:
 
 
 @given(raw=entities())
-def test_both_index_the_same(raw: bytes) -> None:
+def test_as_protobuf_finds_it(raw: bytes) -> None:
     """Several times: the shape is new, then kept, then likely."""
     for _ in range(3):
-        assert NATIVE.of(raw) is None or PURE.of(raw) is not None
         assert_same_index(raw)
 
 
 def test_sample() -> None:
-    for index in (PURE.of(SAMPLE), NATIVE.of(SAMPLE)):
-        assert index.names == ("one", "two", "point", "raw")
-        assert index.raw_names() == {"raw"}
-        assert len(index.properties("two")) == 2
-        assert index.key().startswith(b"\x6a\x03app")
+    index = NATIVE.of(SAMPLE)
+    assert index.names == ("one", "two", "point", "raw")
+    assert index.raw_names() == {"raw"}
+    assert len(index.properties("two")) == 2
+    assert index.key().startswith(b"\x6a\x03app")
 
 
-@pytest.mark.parametrize("index_type", INDEXES)
 @pytest.mark.parametrize(
     ("order", "expected"),
     [("aabbc", [0, 1]), ("abcab", [0, 3]), ("bcaca", [2, 4]), ("bcaaa", [2, 3, 4])],
 )
-def test_lists(index_type: Any, order: str, expected: list[int]) -> None:
+def test_lists(order: str, expected: list[int]) -> None:
     """Also those whose properties do not stand together."""
     entries = [
         field(3, name.encode()) + b"\x20\x01" + field(5, bytes([8, ordinal]))
         for ordinal, name in enumerate(order)
     ]
-    index = index_type.of(b"".join(field(PROPERTY, each) for each in entries))
+    index = NATIVE.of(b"".join(field(PROPERTY, each) for each in entries))
     assert index.properties("a") == [entries[ordinal] for ordinal in expected]
 
 
@@ -133,11 +129,8 @@ def test_damaged_bytes(raw: bytes) -> None:
     assert_same_index(raw)
 
 
-@pytest.mark.parametrize("index_type", INDEXES)
 @given(name=names.filter(bool), value=values, multiple=st.booleans(), text=st.booleans())
-def test_plain_values(
-    index_type: Any, name: bytes, value: bytes, multiple: bool, text: bool
-) -> None:
+def test_plain_values(name: bytes, value: bytes, multiple: bool, text: bool) -> None:
     raw = field(PROPERTY, field(3, name) + bytes([0x20, multiple]) + field(5, value))
     expected: Any = {
         b"": None,
@@ -146,7 +139,7 @@ def test_plain_values(
         b"\x1a\x01x": "x" if text else b"x",
         b"\x21abcdefgh": 8.540883223036124e194,
     }.get(value, UNDECODED)
-    found = index_type.of(raw).value(name.decode(), text)
+    found = NATIVE.of(raw).value(name.decode(), text)
     if expected is UNDECODED:
         assert found is UNDECODED
     else:
@@ -154,18 +147,17 @@ def test_plain_values(
         assert type(found[0] if multiple else found) is type(expected)
 
 
-@pytest.mark.parametrize("index_type", INDEXES)
 @given(
     meaning=st.sampled_from([b"", b"\x08\x0f", b"\x08\x18"]),
     uri=st.sampled_from([b"", field(2, b"ZLIB")]),
     value=values,
     text=st.booleans(),
 )
-def test_contents(index_type: Any, meaning: bytes, uri: bytes, value: bytes, text: bool) -> None:
+def test_contents(meaning: bytes, uri: bytes, value: bytes, text: bool) -> None:
     """They are the value without a meaning, unless it is the one that is refused."""
     plain = field(3, b"a") + b"\x20\x00" + field(5, value)
-    expected = index_type.of(field(PROPERTY, plain)).value("a", text)
-    found = index_type.of(field(PROPERTY, meaning + uri + plain)).contents("a", 24, text)
+    expected = NATIVE.of(field(PROPERTY, plain)).value("a", text)
+    found = NATIVE.of(field(PROPERTY, meaning + uri + plain)).contents("a", 24, text)
     if uri or meaning == b"\x08\x18" or expected is UNDECODED:
         assert found is UNDECODED
     else:
@@ -180,24 +172,21 @@ FORMS = {
 }
 
 
-@pytest.mark.parametrize("index_type", INDEXES)
 @pytest.mark.parametrize(("value", "form"), FORMS.items())
-def test_forms(index_type: Any, value: bytes, form: bytes) -> None:
+def test_forms(value: bytes, form: bytes) -> None:
     raw = field(PROPERTY, field(3, b"a") + b"\x20\x00" + field(5, value))
-    assert index_type.of(raw).layouts() == form
-    assert index_type.of(raw).entry_names() == ["a"]
+    assert NATIVE.of(raw).layouts() == form
+    assert NATIVE.of(raw).entry_names() == ["a"]
 
 
-@pytest.mark.parametrize("index_type", INDEXES)
-def test_nothing_is_indexed(index_type: Any) -> None:
-    index = index_type.of(b"")
+def test_nothing_is_indexed() -> None:
+    index = NATIVE.of(b"")
     assert index.names == ()
     assert index.key() == index.fields([]) == b""
     assert index.properties("a") == []
     assert index.value("a", True) is UNDECODED
 
 
-@pytest.mark.parametrize("index_type", INDEXES)
 @pytest.mark.parametrize(
     "raw",
     [
@@ -207,5 +196,5 @@ def test_nothing_is_indexed(index_type: Any) -> None:
         b"\x73",
     ],
 )
-def test_what_cannot_be_indexed(index_type: Any, raw: bytes) -> None:
-    assert index_type.of(raw) is None
+def test_what_cannot_be_indexed(raw: bytes) -> None:
+    assert NATIVE.of(raw) is None

@@ -134,6 +134,7 @@ def test_stock_entities_are_returned_as_they_are() -> None:
     assert lazyentity.detach([stock])[0] is stock
 
 
+@pytest.mark.needs_native("the pure one parses an entity as a whole")
 def test_an_unreadable_key_stays_unreadable(lazy_type: type[LazyEntity]) -> None:
     """Reading the key raises, as for any lazy entity; a refusal to write comes first."""
     malformed = b"\x0a\x01\xff" + serialise({"text": 1, "more": 2})[len(serialise({})) :]
@@ -162,6 +163,7 @@ def held_by(make: Callable[[], list[Any]]) -> int:
         tracemalloc.stop()
 
 
+@pytest.mark.needs_native("the pure one keeps messages, whose memory is protobuf's")
 @pytest.mark.usefixtures("only_new_objects")
 @pytest.mark.parametrize(
     ("properties", "read"),

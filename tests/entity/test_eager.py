@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from lazyentity.codec import values
 from tests.backends.malformed import MALFORMED, entity_of
-from tests.conftest import IMPLEMENTATIONS
+from tests.conftest import BACKENDS
 from tests.fuzz.seeds import nested_arrays, nested_entities
 from tests.support.snapshots import Raised, outcome, whole
 from tests.support.stock import stock_entity
@@ -24,13 +24,11 @@ from tests.support.strategies.schema import VALUE
 
 Make = Callable[[bytes], Entity]
 
-MODULES = {"pure": "lazyentity.pure.eager", "native": "lazyentity.native.entities"}
 
-
-@pytest.fixture(scope="session", params=list(IMPLEMENTATIONS))
+@pytest.fixture(scope="session", params=list(BACKENDS))
 def make(request: pytest.FixtureRequest) -> Make:
     """The function of each backend that makes stock entities from bytes."""
-    made: Make = importlib.import_module(MODULES[request.param]).stock_from_raw
+    made: Make = BACKENDS[request.param].stock_from_raw
     return made
 
 

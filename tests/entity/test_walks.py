@@ -14,6 +14,8 @@ import lazyentity
 from lazyentity import LazyEntity
 from lazyentity.codec import fallback
 from lazyentity.codec.undecoded import UNDECODED
+from lazyentity.codec.values import property_value
+from lazyentity.pure import mapping
 from lazyentity.pure.mapping import LazyMapping as PureMapping
 from lazyentity.search import decode_in_any
 from tests.support import write_cases
@@ -283,21 +285,26 @@ READS: dict[str, Callable[[Any], Any]] = {
 }
 
 
+def _convert_by(function: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Replace the function by which both backends convert a list with a meaning."""
+    for module in (fallback, mapping):
+        monkeypatch.setattr(module, "property_value", function)
+
+
 @pytest.mark.parametrize("operation", list(READS))
 def test_reading_undoes_nothing(
     lazy_type: type[LazyEntity], monkeypatch: pytest.MonkeyPatch, operation: str
 ) -> None:
     """What is assigned or deleted while a property is decoded stays so."""
     entity = lazy_type.from_bytes(DECODED)
-    convert = fallback.convert
 
-    def in_the_middle(raw: bytes, name: str, *args: Any) -> Any:
-        value = convert(raw, name, *args)
+    def in_the_middle(*args: Any) -> Any:
+        value = property_value(*args)
         entity.update(first="assigned", list="assigned")
         entity.pop("last", None)
         return value
 
-    monkeypatch.setattr(fallback, "convert", in_the_middle)
+    _convert_by(in_the_middle, monkeypatch)
     READS[operation](entity)
     monkeypatch.undo()
     assert dict(entity) == {"first": "assigned", "list": "assigned"}
@@ -307,14 +314,13 @@ def test_dict_reads_one_property_after_the_other(
     lazy_type: type[LazyEntity], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A property that is deleted before it is read is an error, unlike in ``copy()``."""
-    convert = fallback.convert
 
-    def in_the_middle(raw: bytes, name: str, *args: Any) -> Any:
+    def in_the_middle(*args: Any) -> Any:
         for other in ("first", "last"):
             entity.pop(other, None)
-        return convert(raw, name, *args)
+        return property_value(*args)
 
-    monkeypatch.setattr(fallback, "convert", in_the_middle)
+    _convert_by(in_the_middle, monkeypatch)
     entity = lazy_type.from_bytes(DECODED)
     with pytest.raises(KeyError):
         dict(_begun_with("list", entity))

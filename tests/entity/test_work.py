@@ -20,7 +20,6 @@ from google.cloud.datastore.key import Key
 import lazyentity
 from lazyentity import LazyEntity, encoding
 from lazyentity.encoding import entity_message
-from lazyentity.pure import index, mapping
 from tests.conftest import BACKENDS
 from tests.support.snapshots import Raised, outcome
 from tests.support.stock import EntityMessage, comparable, encoded
@@ -194,33 +193,6 @@ def test_received(lazy_type: type[LazyEntity], operation: Callable[[Any, Any], o
         outcome(partial(operation, *pairs[0]))
         calls.append(_calls(operation, *pairs[1]))
     assert calls[1] <= 12 * calls[0]
-
-
-def test_columns(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Pure: entities read property by property are parsed a few times, not for each property."""
-    parsed = 0
-
-    def counting(*arguments: Any) -> Any:
-        nonlocal parsed
-        parsed += 1
-        return split_again(*arguments)
-
-    split_again = index.split_again
-    monkeypatch.setattr(mapping, "split_again", counting)
-    message = EntityMessage()
-    names = [f"p{number}" for number in range(100)]
-    for number, name in enumerate(names):
-        message.properties[name].integer_value = number
-    message.properties["p7"].ClearField("integer_value")
-    lazy_mapping: Any = mapping.LazyMapping
-    entities = [lazy_mapping._from_raw(message.SerializeToString()) for _ in range(50)]
-    for name in names:
-        for entity in entities:
-            assert name in entity._undecoded()
-            read = outcome(partial(entity.__getitem__, name))
-            assert read == int(name[1:]) or (name == "p7" and read.kind is ValueError)
-    assert [entity._undecoded() for entity in entities] == [["p7"]] * len(entities)
-    assert parsed <= 10 * len(entities)
 
 
 @pytest.mark.usefixtures("encoder")

@@ -256,7 +256,7 @@ def test_an_empty_message_is_converted() -> None:
     assert helpers.entity_from_protobuf(entities.EntityHandle()) == datastore.Entity()
 
 
-_MODULES = {"pure": "lazyentity.pure.responses", "native": "lazyentity.native.entities"}
+_MODULES = {"pure": "lazyentity.pure.entities", "native": "lazyentity.native.entities"}
 _EntityResult: Any = query_pb2.EntityResult.pb()
 
 

@@ -14,8 +14,8 @@ from google.cloud.firestore_v1.types import firestore as types
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lazyentity._backend import DocumentBytes, DocumentReader
 from lazyentity.codec.undecoded import UNDECODED
+from lazyentity.native.backend import DocumentBytes, DocumentReader
 from lazyentity.patches.firestore import references
 from lazyentity.patches.firestore.documents import READER
 from lazyentity.patches.firestore.responses import NO_METRICS, QueryResponse

@@ -10,17 +10,27 @@ import operator
 from collections.abc import Callable, Iterator
 from typing import Any, ClassVar
 
+from google.cloud.datastore.entity import Entity
 from google.cloud.datastore.key import Key
+from google.protobuf.message import DecodeError
 
-from lazyentity.codec import fallback, shadow
-from lazyentity.codec.interruptions import raise_if_of_handler
+from lazyentity.codec import fallback, messages, shadow
+from lazyentity.codec.values import stock_entity
 from lazyentity.profiling import observer
 
 _new: Callable[[Any], Any] = object.__new__
 
 
+def stock_from_raw(raw: bytes) -> Entity:
+    """As :meth:`lazyentity._backend.protocols.Backend.stock_from_raw`."""
+    if not isinstance(raw, bytes):
+        # As the native backend, whose argument is declared.
+        raise TypeError(f"raw must be bytes, not {type(raw).__name__}")
+    return stock_entity(messages.Entity.FromString(raw))
+
+
 class EntityReader:
-    """As :class:`lazyentity._backend.entities.EntityReader`."""
+    """As :class:`lazyentity._backend.protocols.EntityReader`."""
 
     __slots__ = ("_make", "is_stock", "prepare")
 
@@ -38,7 +48,7 @@ class EntityReader:
 
 
 class ReadRpc:
-    """As :class:`lazyentity._backend.entities.ReadRpc`."""
+    """As :class:`lazyentity._backend.protocols.ReadRpc`."""
 
     __slots__ = ("is_of_query", "reader")
 
@@ -48,7 +58,7 @@ class ReadRpc:
 
 
 class EntityBytes:
-    """As :class:`lazyentity._backend.entities.EntityBytes`."""
+    """As :class:`lazyentity._backend.protocols.EntityBytes`."""
 
     __slots__ = ("_origin", "raw", "rpc")
 
@@ -58,22 +68,22 @@ class EntityBytes:
 
     @property
     def serialised_key(self) -> bytes | None:
-        """As :attr:`lazyentity._backend.entities.EntityBytes.serialised_key`."""
+        """As :attr:`lazyentity._backend.protocols.EntityBytes.serialised_key`."""
         occurrences = shadow.EntityKey.FromString(self.raw).key
         return occurrences[0] if len(occurrences) == 1 else None
 
     def _receive(self, raw: bytes, rpc: ReadRpc) -> None:
-        """As :meth:`lazyentity._backend.entities.EntityBytes._receive`."""
+        """As :meth:`lazyentity._backend.protocols.EntityBytes._receive`."""
         self.raw = raw
         self.rpc = rpc
         self._origin = None
 
     def read(self, reader: EntityReader) -> Any:
-        """As :meth:`lazyentity._backend.entities.EntityBytes.read`."""
+        """As :meth:`lazyentity._backend.protocols.EntityBytes.read`."""
         return _read(self.rpc, reader, self.raw)
 
     def to_unboxed(self, reader: EntityReader) -> Any:
-        """As :meth:`lazyentity._backend.entities.EntityBytes.to_unboxed`."""
+        """As :meth:`lazyentity._backend.protocols.EntityBytes.to_unboxed`."""
         return self.read(reader)
 
 
@@ -91,7 +101,7 @@ def _read(rpc: ReadRpc, reader: EntityReader, raw: bytes) -> Any:
 
 
 class ViewAs:
-    """As :class:`lazyentity._backend.entities.ViewAs`."""
+    """As :class:`lazyentity._backend.protocols.ViewAs`."""
 
     __slots__ = ("_kind",)
 
@@ -110,7 +120,7 @@ class ViewAs:
 
 
 class ResultBytes:
-    """As :class:`lazyentity._backend.entities.ResultBytes`."""
+    """As :class:`lazyentity._backend.protocols.ResultBytes`."""
 
     __slots__ = ("_result", "rpc")
 
@@ -120,7 +130,7 @@ class ResultBytes:
 
     @property
     def entity(self) -> Any:
-        """As :attr:`lazyentity._backend.entities.ResultBytes.entity`."""
+        """As :attr:`lazyentity._backend.protocols.ResultBytes.entity`."""
         entity = _new(self.entity_type)
         entity.raw = _joined(self._result.entity)
         entity.rpc = self.rpc
@@ -128,21 +138,21 @@ class ResultBytes:
         return entity
 
     def read(self, reader: EntityReader) -> Any:
-        """As :meth:`lazyentity._backend.entities.ResultBytes.read`."""
+        """As :meth:`lazyentity._backend.protocols.ResultBytes.read`."""
         return _read(self.rpc, reader, _joined(self._result.entity))
 
     def entity_key(self) -> Key | None:
-        """As :meth:`lazyentity._backend.entities.ResultBytes.entity_key`."""
+        """As :meth:`lazyentity._backend.protocols.ResultBytes.entity_key`."""
         return fallback.key(_joined(self._result.entity))
 
     @property
     def cursor(self) -> bytes:
-        """As :attr:`lazyentity._backend.entities.ResultBytes.cursor`."""
+        """As :attr:`lazyentity._backend.protocols.ResultBytes.cursor`."""
         cursor: bytes = self._result.cursor
         return cursor
 
     def serialised(self) -> bytes:
-        """As :meth:`lazyentity._backend.entities.ResultBytes.serialised`."""
+        """As :meth:`lazyentity._backend.protocols.ResultBytes.serialised`."""
         serialised: bytes = self._result.SerializeToString()
         return serialised
 
@@ -154,7 +164,7 @@ def _joined(occurrences: Any) -> bytes:
 
 
 class ResponseEntities:
-    """As :class:`lazyentity._backend.entities.ResponseEntities`."""
+    """As :class:`lazyentity._backend.protocols.ResponseEntities`."""
 
     __slots__ = ("_results",)
 
@@ -172,12 +182,12 @@ class ResponseEntities:
         return list, (list(self),)
 
     def results(self) -> tuple[Any, ...]:
-        """As :meth:`lazyentity._backend.entities.ResponseEntities.results`."""
+        """As :meth:`lazyentity._backend.protocols.ResponseEntities.results`."""
         return self._results
 
 
 class EntityIterator:
-    """As :class:`lazyentity._backend.entities.EntityIterator`."""
+    """As :class:`lazyentity._backend.protocols.EntityIterator`."""
 
     __slots__ = ("_results",)
 
@@ -198,7 +208,7 @@ class EntityIterator:
         return iter, ([result.entity for result in copy.copy(self._results)],)
 
     def read_next(self, reader: EntityReader) -> Any:
-        """As :meth:`lazyentity._backend.entities.EntityIterator.read_next`."""
+        """As :meth:`lazyentity._backend.protocols.EntityIterator.read_next`."""
         return next(self._results).read(reader)
 
 
@@ -208,7 +218,7 @@ def convert_found(
     results: tuple[Any, ...],
     pending: dict[bytes, Any],
 ) -> list[Any]:
-    """As :meth:`lazyentity._backend.abc.Backend.convert_found`."""
+    """As :meth:`lazyentity._backend.protocols.Backend.convert_found`."""
     left = []
     for result in results:
         entity = result.entity
@@ -218,8 +228,8 @@ def convert_found(
                 left.append(result)
                 continue
             entities[key] = entity.read(reader)
-        except Exception as error:  # noqa: BLE001  # the caller reads it again, and reports the error
-            raise_if_of_handler(error)
+        except (DecodeError, ValueError, OverflowError):
+            # The caller reads it again, and reports the error.
             left.append(result)
         else:
             del pending[key]
@@ -241,7 +251,7 @@ def _take(message: Any, field: str, rpc: ReadRpc, result_type: Any) -> ResponseE
 def split_lookup(
     raw: bytes, rpc: ReadRpc, result_type: Any
 ) -> tuple[bytes, ResponseEntities, ResponseEntities]:
-    """As :meth:`lazyentity._backend.abc.Backend.split_lookup`."""
+    """As :meth:`lazyentity._backend.protocols.Backend.split_lookup`."""
     message = shadow.LookupResponse.FromString(raw)
     found = _take(message, "found", rpc, result_type)
     missing = _take(message, "missing", rpc, result_type)
@@ -249,7 +259,7 @@ def split_lookup(
 
 
 def split_query(raw: bytes, rpc: ReadRpc, result_type: Any) -> tuple[bytes, ResponseEntities]:
-    """As :meth:`lazyentity._backend.abc.Backend.split_query`."""
+    """As :meth:`lazyentity._backend.protocols.Backend.split_query`."""
     message = shadow.RunQueryResponse.FromString(raw)
     entities = ResponseEntities(())
     # Clearing a field of a missing message would create the message.

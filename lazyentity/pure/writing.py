@@ -8,23 +8,18 @@ this encoder, and the other way round.
 
 from __future__ import annotations
 
-import datetime
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import SimpleNamespace
 from typing import Any
 
 from google.cloud.datastore import helpers
 from google.cloud.datastore.entity import Entity
+from google.cloud.datastore.key import Key
 from google.protobuf.message import DecodeError
-from google.protobuf.struct_pb2 import NULL_VALUE
-from proto.datetime_helpers import DatetimeWithNanoseconds
 
-from lazyentity.codec import errors, messages
+from lazyentity.codec import errors, messages, shadow
 from lazyentity.codec.encodable import OF_DICT, EncodableEntity
 
-_EPOCH = datetime.date(1970, 1, 1).toordinal()
-_UTC = datetime.timezone.utc
-_TIMESTAMPS = frozenset((datetime.datetime, DatetimeWithNanoseconds))
 _SCALARS = {
     bool: "boolean_value",
     bytes: "blob_value",
@@ -32,18 +27,18 @@ _SCALARS = {
     int: "integer_value",
     str: "string_value",
 }
-_QUIET = frozenset((*_SCALARS, type(None)))
 
 
 def write_entity(
     target: Any, encodable: EncodableEntity, encodable_of: Callable[[Entity], EncodableEntity]
 ) -> bool:
-    """As :meth:`lazyentity._backend.abc.Backend.write_entity`."""
+    """As :meth:`lazyentity._backend.protocols.Backend.write_entity`."""
     source, deleted, keeps_key, key, properties, _, size, _, _ = encodable
     if source is not None:
         try:
             source._merge_untouched(target, properties, deleted, keeps_key)
         except DecodeError as error:
+            # Of the native backend.
             raw = source._untouched(properties, deleted, keeps_key)
             raise errors.undecodable_entity(error, raw) from error
     if key is not None:
@@ -52,7 +47,7 @@ def write_entity(
     if not isinstance(properties, dict):
         # The items() of a class that overrides it.
         items = properties()
-    elif size < 0 or _are_quiet(properties.values()):
+    elif size < 0:
         items = dict.items(properties)
     else:
         items = _live_items(encodable)
@@ -62,7 +57,7 @@ def write_entity(
 def serialise_entity(
     entity: Entity, encodable_of: Callable[[Entity], EncodableEntity]
 ) -> tuple[bytes, bool, bool]:
-    """As :meth:`lazyentity._backend.abc.Backend.serialise_entity`."""
+    """As :meth:`lazyentity._backend.protocols.Backend.serialise_entity`."""
     return serialise_contents(encodable_of(entity), encodable_of)
 
 
@@ -81,7 +76,7 @@ def serialise_contents(
 
 
 def is_well_formed(serialised: bytes) -> bool:
-    """As :meth:`lazyentity._backend.abc.Backend.is_well_formed`."""
+    """As :meth:`lazyentity._backend.protocols.Backend.is_well_formed`."""
     return False
 
 
@@ -105,29 +100,20 @@ def write_properties(
     # The attributes of a lazy entity were just read.
     is_current = owner is None or size >= 0
     for name, value in items:
-        value_message = values[name]
-        kind = type(value)
-        scalar = _SCALARS.get(kind)
-        is_list = False
-        if scalar is not None:
-            setattr(value_message, scalar, value)
-        elif kind in _TIMESTAMPS and (value.tzinfo is None or value.tzinfo is _UTC):
-            _write_timestamp(value_message.timestamp_value, value)
-        else:
-            is_list = isinstance(value, list)
-            _write_other(value_message, value, encodable_of)
-            if is_list or isinstance(value, dict):
-                is_flat = False
+        message = values[name]
+        is_list = isinstance(value, list)
+        if not _write_value(message, value, encodable_of):
             # Code of the caller may have run, which may have changed anything.
             is_current = owner is None
+            is_flat = is_flat and not isinstance(value, (list, dict))
         # The client reads both attributes for each property, and after its value.
         if not is_current:
             excluded, meanings = flags_of(encodable)
             is_current = True
         if name in excluded:
-            _exclude(value_message, is_list)
+            _exclude(message, is_list)
         if name in meanings:
-            _mean(value_message, meanings, name, value, is_list)
+            _mean(message, meanings, name, value, is_list)
     return is_flat
 
 
@@ -182,17 +168,6 @@ def _exclude(target: Any, is_list: bool) -> None:
 def _mean(target: Any, meanings: Any, name: Any, value: Any, is_list: bool) -> None:
     helpers._set_pb_meaning_from_entity(
         SimpleNamespace(_meanings=meanings), name, value, target, is_list=is_list
-    )
-
-
-def _are_quiet(values: Collection[Any]) -> bool:
-    """Say whether no code of the caller runs while values are encoded."""
-    if _QUIET.issuperset(map(type, values)):
-        return True
-    return (_QUIET | _TIMESTAMPS).issuperset(map(type, values)) and all(
-        value.tzinfo is None or value.tzinfo is _UTC
-        for value in values
-        if type(value) in _TIMESTAMPS
     )
 
 
@@ -257,22 +232,15 @@ def serialised_key(key: Any) -> bytes:
 
 def _write_value(
     target: Any, value: Any, encodable_of: Callable[[Entity], EncodableEntity]
-) -> None:
-    kind = type(value)
-    scalar = _SCALARS.get(kind)
+) -> bool:
+    """Write a value into an empty ``Value`` message; errors as :func:`write_entity`.
+
+    Returns:
+        Whether it is a scalar, for which no code of the caller runs.
+    """
+    scalar = _SCALARS.get(type(value))
     if scalar is not None:
         setattr(target, scalar, value)
-    elif kind in _TIMESTAMPS and (value.tzinfo is None or value.tzinfo is _UTC):
-        _write_timestamp(target.timestamp_value, value)
-    else:
-        _write_other(target, value, encodable_of)
-
-
-def _write_other(
-    target: Any, value: Any, encodable_of: Callable[[Entity], EncodableEntity]
-) -> None:
-    if value is None:
-        target.null_value = NULL_VALUE
     elif isinstance(value, list):
         if len(value) == 0:
             # Sets the oneof case, too.
@@ -292,11 +260,56 @@ def _write_other(
             write_properties(entity, dict(value).items(), OF_DICT, encodable_of)
     else:
         helpers._set_protobuf_value(target, value)
+    return scalar is not None
 
 
-def _write_timestamp(target: Any, timestamp: Any) -> None:
-    target.SetInParent()
-    days = timestamp.toordinal() - _EPOCH
-    target.seconds = days * 86400 + timestamp.hour * 3600 + timestamp.minute * 60 + timestamp.second
-    # The client writes no more than microseconds.
-    target.nanos = timestamp.microsecond * 1000
+# Keys, and the mutations around entities and keys in bytes.
+
+
+def key_bytes(key: Key) -> bytes | None:
+    """As :meth:`lazyentity._backend.protocols.Backend.key_bytes`."""
+    message = key_message(key)
+    return None if message is None else bytes(message.SerializeToString())
+
+
+def complete_key_bytes(key: object, project: str, database: str) -> bytes | None:
+    """As :meth:`lazyentity._backend.protocols.Backend.complete_key_bytes`."""
+    if type(key) is not Key or key.project != project or (key.database or "") != database:
+        return None
+    try:
+        last = key._path[-1]
+        is_partial = last.get("id") is None and last.get("name") is None
+    except (AttributeError, IndexError, TypeError):
+        # Not a key as its constructor makes it.
+        return None
+    return None if is_partial else key_bytes(key)
+
+
+def key_message(key: Key) -> Any:
+    """As :meth:`lazyentity._backend.protocols.Backend.key_message`."""
+    if "to_protobuf" in vars(key):
+        # A replacement for this key alone.
+        return None
+    message = messages.Key()
+    try:
+        partition = message.partition_id
+        partition.project_id = key.project
+        if key.database:
+            partition.database_id = key.database
+        if key.namespace:
+            partition.namespace_id = key.namespace
+        add = message.path.add
+        # Key.path would be a deep copy.
+        for element in key._path:
+            if "id" in element and "name" in element:
+                # The last one counts: for the client, that is the name.
+                return None
+            add(**element)
+    except (TypeError, ValueError):
+        return None
+    return message
+
+
+def mutation_parts(mutations: Iterable[Mapping[str, bytes]]) -> list[bytes]:
+    """As :meth:`lazyentity._backend.protocols.Backend.mutation_parts`."""
+    return [shadow.CommitMutations(mutations=mutations).SerializeToString()]
