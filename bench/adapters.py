@@ -20,7 +20,7 @@ import lazyentity
 from lazyentity.patches import adapters
 
 ROUNDS = 15
-ROWS = [
+ROWS: list[dict[str, Any]] = [
     {"id": number, "name": f"row {number}", "price": number / 7, "active": True, "tags": ["a", "b"]}
     for number in range(200)
 ]
@@ -51,8 +51,11 @@ def calls() -> dict[str, Callable[[], object]]:
     lib: Any = importlib.import_module
     orjson, msgspec, polars, pydantic = map(lib, ("orjson", "msgspec", "polars", "pydantic"))
     context = pydantic.create_model("Context", client=(Any, ...))
-    item = pydantic.create_model("Item", id=int, name=str, price=float, active=bool, tags=list[str])
-    rows, anything = pydantic.TypeAdapter(list[item]), pydantic.TypeAdapter(list[Any])
+    item: Any = pydantic.create_model(
+        "Item", id=int, name=str, price=float, active=bool, tags=list[str]
+    )
+    kind: Any = list.__class_getitem__(item)
+    rows, anything = pydantic.TypeAdapter(kind), pydantic.TypeAdapter(list[Any])
     models = rows.validate_python(ROWS)
     objects, client, instances = (
         [Client.__new__(Client) for _ in range(300)],
@@ -60,7 +63,8 @@ def calls() -> dict[str, Callable[[], object]]:
         [Row(**row) for row in ROWS],
     )
     validator = item.__pydantic_validator__
-    converted: Any = list[msgspec.defstruct("Item", list(item.__annotations__.items()))]
+    struct: Any = msgspec.defstruct("Item", list(item.__annotations__.items()))
+    converted: Any = list.__class_getitem__(struct)
     return {
         "orjson.dumps of a small dict": lambda: orjson.dumps({"id": 1, "name": "x"}),
         "orjson.dumps with default=": lambda: orjson.dumps([1, client], default=id),
@@ -73,7 +77,7 @@ def calls() -> dict[str, Callable[[], object]]:
             instances, converted, from_attributes=True
         ),
         "dump_json of 200 models": lambda: rows.dump_json(models),
-        "a request to FastAPI, 200 rows": _request(list[item]),
+        "a request to FastAPI, 200 rows": _request(kind),
     }
 
 

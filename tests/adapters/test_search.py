@@ -84,7 +84,7 @@ CONTAINERS: dict[str, Any] = {
     "dataclass": lambda held: Holder(held, []),
     "dataclass with slots": Slots,
     "model": lambda held: Model.model_construct(held=held),
-    "extra of a model": lambda held: Model(held=1, other=held),
+    "extra of a model": lambda held: Model.model_validate({"held": 1, "other": held}),
     "struct": lambda held: Struct(1, held),
     "arguments": lambda held: pydantic_core.ArgsKwargs((), {"x": held}),
     "object array": lambda held: np.array([held, None], dtype=object),

@@ -242,8 +242,8 @@ def _unpacked(entity: Any, **options: Any) -> Any:
 def _mashumaro(entity: Any) -> Any:
     mixin = importlib.import_module("mashumaro.mixins.orjson").DataClassORJSONMixin
     space = {"__module__": __name__, "__annotations__": {"held": Any}}
-    made = dataclasses.dataclass(type("Made", (mixin,), space))
-    return made(entity).to_json()  # type: ignore[call-arg]  # the field is made above
+    made: Any = dataclasses.dataclass(type("Made", (mixin,), space))
+    return made(entity).to_json()
 
 
 def _sqlalchemy(entity: Any) -> Any:
