@@ -280,8 +280,12 @@ def client_findings(client: ClientSpec, may_import: bool, is_expected: bool) -> 
     """
     if not WhenImported(client.waits_for_import, lambda: None).is_installed():
         return
+    try:
+        lacking = obstacle() if client.lacks_native() else None
+    except ImportError:
+        # The finding about the backend says so: what is requested is none.
+        return
     problem = client.problem()
-    lacking = obstacle() if client.lacks_native() else None
     if lacking is not None:
         yield Finding(client.name, f"stays stock: {problem}", "note", lacking.remedy)
         return
