@@ -76,8 +76,9 @@ def patch(*names: ClientName, strict: bool = False, eager: bool | None = None) -
       attribute that is replaced or used. So are the clients that are built on it.
     - A client that needs the native backend is left as it is where the pure one serves. One warning
       says so if the client is named or imported; ``strict`` raises if it is named.
-    - A function of somebody else that replaces the client's conversion of entities, keys or values
-      stays in charge, with one warning. The entities that it makes are not lazy.
+    - A function or class that somebody else replaced stays in charge, with one warning, if the lazy
+      calls would go past it. These calls are then the client's own: their results are not lazy.
+      That holds for replacements after ``patch()``, too, without a warning.
     - Patching again changes nothing but whether reads are lazy or eager.
     - One line is logged at the level INFO: the clients with their versions, whether they are
       patched, and the backend; for the pure backend also why it serves. If logging is not
@@ -204,7 +205,7 @@ def _patch_imported(client: ClientSpec, strict: bool) -> list[Seam]:
     problem = client.problem()
     if problem is None:
         try:
-            replaced = client.replaced_conversions()
+            replaced = client.replaced_names()
             if replaced and strict:
                 problem = replaced[0]
             else:
@@ -216,10 +217,9 @@ def _patch_imported(client: ClientSpec, strict: bool) -> list[Seam]:
         _refuse(client, problem, strict)
         return []
     for one in replaced:
-        _warn_once(f"lazyentity: {one}, which stays in charge; entities that it makes are not lazy")
-    # A conversion that is not the client's own was left to somebody else.
+        _warn_once(f"lazyentity: {one}, which stays in charge; calls that need it are not lazy")
     conversion = client.conversion
-    return [conversion] if conversion is not None and conversion.is_upstream() else []
+    return [conversion] if conversion is not None and conversion.is_installed() else []
 
 
 def _refuse(client: ClientSpec, problem: str, strict: bool) -> None:
