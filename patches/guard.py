@@ -89,7 +89,7 @@ def _are_as_known(values: Any, absent: Any) -> bool:
 
 
 def is_own(path: AttributePath, value: Any) -> bool:
-    """Whether a value is of the client's package, or a replacement by ``patch()`` of such a value.
+    """Whether a value is of the client's package, or the replacement by ``patch()``.
 
     Args:
         path: the attribute that has the value.
@@ -97,7 +97,7 @@ def is_own(path: AttributePath, value: Any) -> bool:
     """
     function = function_of(value)
     if path.replacement is not None and function is function_of(path.replacement):
-        function = function_of(path.original)
+        return True
     if type(function) is FunctionType:
         # By its file: functools.wraps gives a wrapper the module's name of what it wraps.
         folder = Path(sys.modules[path.module].__file__ or "").parent
@@ -105,6 +105,9 @@ def is_own(path: AttributePath, value: Any) -> bool:
     if type(function) is not type:
         return False
     package = path.module.rpartition(".")[0]
-    is_of_package = f"{function.__module__}.".startswith(f"{package}.")
-    module = sys.modules.get(function.__module__)
-    return is_of_package and getattr(module, function.__name__, None) is function
+    if not f"{function.__module__}.".startswith(f"{package}."):
+        return False
+    found: Any = sys.modules.get(function.__module__)
+    for name in function.__qualname__.split("."):
+        found = getattr(found, name, None)
+    return found is function

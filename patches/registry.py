@@ -41,6 +41,7 @@ class Seam(AttributePath):
         defers_to_foreign: bool = False,
     ) -> None:
         super().__init__(module, path)
+        self.original: Any = None
         self._replace = replace
         self.defers_to_foreign = defers_to_foreign
 

@@ -73,14 +73,12 @@ class AttributePath:
 
     Attributes:
         replacement: our own, put in its place, and not taken away since; None without one.
-        original: the value that it replaced.
     """
 
     def __init__(self, module: str, path: str) -> None:
         self.module = module
         self.path = path
         self.replacement: Any = None
-        self.original: Any = None
 
     def __str__(self) -> str:
         return f"{self.module}.{self.path}"

@@ -88,8 +88,8 @@ def replace_key_to_protobuf(original: _Function, is_active: _IsActive) -> _Funct
     """Replace the method that makes the message of a key."""
 
     @functools.wraps(original)
-    def to_protobuf(key: Any) -> Any:
-        return key_to_protobuf(key, original) if is_active() else original(key)
+    def to_protobuf(self: Any) -> Any:
+        return key_to_protobuf(self, original) if is_active() else original(self)
 
     return to_protobuf
 

@@ -117,6 +117,7 @@ CLIENT: Final = ClientSpec(
             "Batch._mutations",
             "Batch._partial_key_entities",
             "Batch._status",
+            "_assign_entity_to_pb",
         ),
         _CLIENT: ("Client._base_url", "Client._client_info", "Client._http", "_MAX_LOOPS"),
         _ENTITY: ("Entity._meanings",),
