@@ -145,7 +145,9 @@ class _Replacement:
             if self._kind == "mock":
                 return mock.MagicMock(side_effect=self._count(value))
             init = self._count(value.__init__)
-            return type(value.__name__, (value,), {"__init__": init, "__module__": value.__module__})
+            return type(
+                value.__name__, (value,), {"__init__": init, "__module__": value.__module__}
+            )
         if isinstance(value, property):
             return property(self._of_function(value.fget))
         if isinstance(value, (classmethod, staticmethod)):
