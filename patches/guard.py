@@ -34,7 +34,7 @@ class Guard:
         self, names: Iterable[AttributePath] = (), entries: Iterable[AttributePath] = ()
     ) -> None:
         self.names = tuple(names)
-        self._entries = tuple(entries)
+        self.entries = tuple(entries)
         self._known: _Known | None = None
 
     def is_intact(self) -> bool:
@@ -50,7 +50,7 @@ class Guard:
 
     def left_alone(self) -> list[AttributePath]:
         """Return the names and entries that somebody else replaced: ``patch()`` leaves them."""
-        return self.foreign() + _foreign(self._entries)[0]
+        return self.foreign() + _foreign(self.entries)[0]
 
 
 _Namespace = Mapping[str, Any]

@@ -65,7 +65,6 @@ say(same=before == (list(warnings.filters), logging.root.level, list(logging.roo
 
 _CALLERS = {
     "refused": ("from google.cloud.datastore import version; version.__version__ = '1.0'", ""),
-    "too late": ("", "from google.cloud.datastore.helpers import entity_from_protobuf\n"),
 }
 
 

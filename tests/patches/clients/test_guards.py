@@ -111,7 +111,10 @@ PROGRAMS: dict[str, Program] = {
 """Calls of each client: their results in a form that shows no laziness."""
 
 CASES = [
-    (name, path) for name in PROGRAMS if name in INSTALLED for path in CLIENTS[name].guard.names
+    (name, path)
+    for name in PROGRAMS
+    if name in INSTALLED
+    for path in (*CLIENTS[name].guard.names, *CLIENTS[name].guard.entries)
 ]
 
 
