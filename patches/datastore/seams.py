@@ -36,6 +36,7 @@ CONVERSION: Final = Seam(
 _INNER: Final = (
     CONVERSION,
     Seam(_HELPERS, "entity_to_protobuf", replacing(_CALLS, "replace_entity_to_protobuf")),
+    Seam(_CLIENT, "Client._datastore_api", replacing(_CALLS, "replace_api")),
     Seam(_BATCH, "Batch.put", replacing(_CALLS, "replace_put")),
     Seam(_KEY, "Key.to_protobuf", replacing(_CALLS, "replace_key_to_protobuf")),
     Seam(_QUERY, "Iterator._next_page", replacing(_CALLS, "replace_next_page")),
@@ -43,7 +44,6 @@ _INNER: Final = (
 """The seams that replacements of other seams go past."""
 
 _ENTRIES: Final = (
-    Seam(_CLIENT, "Client._datastore_api", replacing(_CALLS, "replace_api")),
     Seam(_CLIENT, "Client.get_multi", replacing(_CALLS, "replace_get_multi")),
     Seam(_CLIENT, "Client.put_multi", replacing(_CALLS, "replace_put_multi")),
     Seam(_ASYNC_API, "DatastoreAsyncClient.lookup", replacing(_CALLS, "replace_async_lookup")),

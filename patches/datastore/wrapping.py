@@ -137,7 +137,7 @@ class _LazyIterator(Iterator):
         # item_to_value is public: a function of the application gets each message.
         reader = self._lazyentity_reader
         page = next_page(self, reader) if self.item_to_value is _convert else None
-        return super()._next_page() if page is None else page
+        return super()._next_page() if page is None else page  # type: ignore[no-untyped-call]  # upstream is untyped
 
 
 def _convert(iterator: Any, message: Any) -> Any:

@@ -86,6 +86,9 @@ def test_a_module_that_is_loaded_again(monkeypatch: pytest.MonkeyPatch) -> None:
     assert guard.is_intact()
 
 
+_decoder: Any = json.decoder
+
+
 def _seam(path: str) -> Seam:
     return Seam("json.decoder", path, lambda original, is_active: _wrapper(original))
 
@@ -98,7 +101,7 @@ def test_patching() -> None:
     assert guard.is_intact()
     patch.apply()
     try:
-        assert json.decoder.py_scanstring is seam.replacement
+        assert _decoder.py_scanstring is seam.replacement
         assert guard.is_intact()
         with mock.patch.object(json.decoder, "py_scanstring", _wrapper(seam.replacement)):
             assert not guard.is_intact()
@@ -118,8 +121,8 @@ def test_what_was_replaced_before_is_left_alone() -> None:
         mock.patch.object(json.decoder, "JSONObject") as other,
     ):
         patch.apply()
-        assert json.decoder.py_scanstring is mocked
-        assert json.decoder.JSONObject is other
+        assert _decoder.py_scanstring is mocked
+        assert _decoder.JSONObject is other
         assert not guard.is_intact()
         patch.revert()
     patch.apply()

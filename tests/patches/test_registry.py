@@ -123,19 +123,10 @@ def test_the_first_of_two_seams_that_is_there(lacking: str | None) -> None:
                 patch.apply()
 
 
-Call = tuple[str, int, list[str]]
-
-
-@pytest.mark.parametrize(
-    ("holder", "name"),
-    [
-        (client_module.Client, "_datastore_api"),
-    ],
-)
-def test_properties_keep_their_setter(
-    holder: Any, name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """One that somebody gave them, or else the text of the error."""
+def test_a_property_keeps_its_setter(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that somebody gave it, or else the text of the error."""
+    holder: Any = client_module.Client
+    name = "_datastore_api"
     original = vars(holder)[name]
 
     def set_attribute() -> str:

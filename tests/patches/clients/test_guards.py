@@ -87,17 +87,20 @@ def _rest(name: Any, ports: Ports) -> Any:
 
 def _beam(_ports: Ports) -> Any:
     from apache_beam.io.gcp.datastore.v1new import types
+    from google.cloud.datastore import helpers
 
+    from tests.support.describing import describe
     from tests.support.entities import fill
 
     key = types.Key(["Guarded", 1], project="p")
 
     def use() -> Any:
-        client_entity: Any = fill(types.Entity(key).to_client_entity(), 1)
-        raw = lazyentity.LazyEntity.from_entity(client_entity)
-        element = types.Entity.from_client_entity(raw)
+        filled: Any = fill(types.Entity(key).to_client_entity(), 1)
+        raw = helpers.entity_to_protobuf(filled)._pb.SerializeToString()
+        element = types.Entity.from_client_entity(lazyentity.LazyEntity.from_bytes(raw))
         element.properties["more"] = 1
-        return repr(element), repr(element.to_client_entity())
+        properties = sorted(map(repr, element.properties.items()))
+        return properties, describe(element.to_client_entity())
 
     return outcome(use)
 
@@ -147,7 +150,7 @@ class _Replacement:
         if isinstance(value, type):
             if self._kind == "mock":
                 return mock.MagicMock(side_effect=self._count(value))
-            init = self._count(value.__init__)
+            init = self._count(vars(value).get("__init__", object.__init__))
             return type(
                 value.__name__, (value,), {"__init__": init, "__module__": value.__module__}
             )
