@@ -90,17 +90,16 @@ def _beam(_ports: Ports) -> Any:
     from google.cloud.datastore import helpers
 
     from tests.support.describing import describe
-    from tests.support.entities import fill
 
     key = types.Key(["Guarded", 1], project="p")
 
     def use() -> Any:
-        filled: Any = fill(types.Entity(key).to_client_entity(), 1)
+        filled: Any = types.Entity(key).to_client_entity()
+        filled.update(number=1, text="text", several=[1, "two"])
         raw = helpers.entity_to_protobuf(filled)._pb.SerializeToString()
         element = types.Entity.from_client_entity(lazyentity.LazyEntity.from_bytes(raw))
         element.properties["more"] = 1
-        properties = sorted(map(repr, element.properties.items()))
-        return properties, describe(element.to_client_entity())
+        return sorted(element.properties), describe(element.to_client_entity())
 
     return outcome(use)
 
