@@ -233,8 +233,13 @@ class _Writing:
             if write is not None:
                 yield write
 
-from lazyentity.encoding import entity_bytes
-from lazyentity.patches.datastore.seams import CLIENT
+    def _refuse_in_batch(self) -> None:
+        self._requests.refuse_in_transaction()
+        if self._requests.client.current_batch is not None:
+            raise RuntimeError(
+                f"{self._requests.function}() commits by itself and would not wait for the batch; "
+                "call it outside of the batch, or use the methods of the client"
+            )
 
     def _send(self, commit: _Commit) -> None:
         identities = {write.identity for write in commit}
