@@ -14,20 +14,13 @@ from lazyentity._backend import is_well_formed, key_bytes, serialise_entity, wri
 from lazyentity.codec import messages
 from lazyentity.codec.encodable import EncodableEntity
 from lazyentity.codec.errors import refuse_undecoded
-from lazyentity.codec.keys import encodes_as_known
+from lazyentity.codec.keys import DIRECT
 from lazyentity.entity import LazyEntityBase, touched_attributes
 
 # Bound before anything is patched.
 stock_entity_to_protobuf = helpers.entity_to_protobuf
 
 _UNREAD: Any = object()
-_helpers: Any = helpers
-_GeoPoint = helpers.GeoPoint
-
-
-def knows_own_classes() -> bool:
-    """Whether the client takes objects of its original classes for entities, keys and points."""
-    return _helpers.Entity is Entity and _helpers.Key is Key and helpers.GeoPoint is _GeoPoint
 
 
 def entity_message(entity: Entity) -> Any:
@@ -155,7 +148,7 @@ def _reflagged(entity: LazyEntityBase, attributes: dict[str, Any]) -> Any:
 
 def _is_wire_key(key: Key | None, entity: LazyEntityBase) -> bool:
     try:
-        if type(key) is Key and encodes_as_known():
+        if type(key) is Key and DIRECT:
             # Most keys are as they were received, and need not be made again to be compared.
             received = entity._wire_key_bytes()
             if received and key_bytes(key) == received:

@@ -20,7 +20,6 @@ from lazyentity.patches.clients import CLIENTS, ClientName
 from lazyentity.patches.imports import WhenImported
 from lazyentity.patches.locks import ForkableLock
 from lazyentity.patches.notices import warn
-from lazyentity.patches.registry import Seam, modules_holding_any
 from lazyentity.patches.spec import ClientSpec
 from lazyentity.profiling import CLIENT_PACKAGES
 
@@ -40,7 +39,7 @@ def _import_of(client: ClientSpec) -> WhenImported:
         client.import_needed()
         _import_lazy_class()
         with _lock:
-            _warn_of_old_references(_patch_imported(client, strict=False))
+            _patch_imported(client, strict=False)
 
     known = _imports.get(client)
     return known or _imports.setdefault(client, WhenImported(client.waits_for_import, act))
@@ -76,8 +75,9 @@ def patch(*names: ClientName, strict: bool = False, eager: bool | None = None) -
       attribute that is replaced or used. So are the clients that are built on it.
     - A client that needs the native backend is left as it is where the pure one serves. One warning
       says so if the client is named or imported; ``strict`` raises if it is named.
-    - A function of somebody else that replaces the client's conversion of entities, keys or values
-      stays in charge, with one warning. The entities that it makes are not lazy.
+    - A function or class that somebody else replaced stays in charge, with one warning, if the lazy
+      calls would go past it. These calls are then the client's own: their results are not lazy.
+      That holds for replacements after ``patch()``, too, without a warning.
     - Patching again changes nothing but whether reads are lazy or eager.
     - One line is logged at the level INFO: the clients with their versions, whether they are
       patched, and the backend; for the pure backend also why it serves. If logging is not
@@ -128,17 +128,12 @@ def patch(*names: ClientName, strict: bool = False, eager: bool | None = None) -
     if imported:
         _import_lazy_class()
     with _lock:
-        conversions: list[Seam] = []
-        try:
-            for client in selected:
-                client.patch.set_eager(is_eager)
-                if client in imported:
-                    conversions += _patch_imported(client, strict)
-                else:
-                    _await(client, strict=strict, is_named=client.name in names)
-        finally:
-            # In any case: some clients may have been patched before one was refused.
-            _warn_of_old_references(conversions)
+        for client in selected:
+            client.patch.set_eager(is_eager)
+            if client in imported:
+                _patch_imported(client, strict)
+            else:
+                _await(client, strict=strict, is_named=client.name in names)
         is_anything_patched = bool(patched())
     if is_anything_patched and not is_eager:
         # Without the lock: other threads may be importing a library that is adapted.
@@ -196,15 +191,15 @@ def _await(client: ClientSpec, *, strict: bool, is_named: bool) -> None:
         _import_of(client).wait()
 
 
-def _patch_imported(client: ClientSpec, strict: bool) -> list[Seam]:
-    """Patch a client, or refuse to; return its conversion, if that was patched now."""
+def _patch_imported(client: ClientSpec, strict: bool) -> None:
+    """Patch a client, or refuse to."""
     if client.patch.active:
-        return []
+        return
     replaced: list[str] = []
     problem = client.problem()
     if problem is None:
         try:
-            replaced = client.replaced_conversions()
+            replaced = client.replaced_names()
             if replaced and strict:
                 problem = replaced[0]
             else:
@@ -214,12 +209,9 @@ def _patch_imported(client: ClientSpec, strict: bool) -> list[Seam]:
             problem = client.failure(error)
     if problem is not None:
         _refuse(client, problem, strict)
-        return []
+        return
     for one in replaced:
-        _warn_once(f"lazyentity: {one}, which stays in charge; entities that it makes are not lazy")
-    # A conversion that is not the client's own was left to somebody else.
-    conversion = client.conversion
-    return [conversion] if conversion is not None and conversion.is_upstream() else []
+        _warn_once(f"lazyentity: {one}, which stays in charge; calls that need it are not lazy")
 
 
 def _refuse(client: ClientSpec, problem: str, strict: bool) -> None:
@@ -230,36 +222,6 @@ def _refuse(client: ClientSpec, problem: str, strict: bool) -> None:
         if other is client or client in other.underneath:
             _import_of(other).cancel()
     _warn_once(message)
-
-
-def old_references(seams: list[Seam]) -> list[tuple[Seam, list[str]]]:
-    """Return the modules that imported the original of a seam by name, and go on calling it.
-
-    Args:
-        seams: of functions that were replaced.
-
-    Returns:
-        Each of the seams that has such modules, with their names.
-    """
-    if not seams:
-        return []
-    # For all seams at once: the search takes most of the time of patching.
-    # Modules hold the function of a static method.
-    originals = {seam: id(getattr(seam.original, "__func__", seam.original)) for seam in seams}
-    found = modules_holding_any(originals.values())
-    holders = (
-        (seam, [name for name in found.get(original, ()) if name != seam.module])
-        for seam, original in originals.items()
-    )
-    return [(seam, names) for seam, names in holders if names]
-
-
-def _warn_of_old_references(conversions: list[Seam]) -> None:
-    for conversion, holders in old_references(conversions):
-        warn(
-            "lazyentity: patched too late; import these modules after patch(), they imported "
-            f"{conversion.path} before and make stock entities with it: {', '.join(holders)}"
-        )
 
 
 def _warn_once(message: str) -> None:

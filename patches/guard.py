@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
-from types import FunctionType, ModuleType
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from types import FunctionType
 from typing import Any
 
 from lazyentity.patches.upstream import AttributePath, function_of
@@ -19,68 +20,94 @@ class Guard:
     difference.
 
     The client's own values are a function that a module of its package defines, a class of its
-    package, and the replacement that ``patch()`` put there.
+    package, and the replacement that ``patch()`` put there. A name that a version of the client
+    lacks, or that a class inherits, is to stay so.
 
     Args:
         names: the attributes: functions, classes, and methods or properties of classes. A
             :class:`~lazyentity.patches.registry.Seam` is one whose replacement is known.
+        entries: seams that nothing goes past but their own replacements. Somebody else's wrapper
+            may stand around the replacement, and not beneath it.
     """
 
-    def __init__(self, names: Iterable[AttributePath]) -> None:
+    def __init__(
+        self, names: Iterable[AttributePath] = (), entries: Iterable[AttributePath] = ()
+    ) -> None:
         self.names = tuple(names)
-        self._known: tuple[tuple[Any, str, Any], ...] = ()
+        self.entries = tuple(entries)
+        self._known: _Known | None = None
 
     def is_intact(self) -> bool:
         """Whether every name has the client's own value. Compares by identity; runs no code."""
-        for namespace, name, value in self._known:
-            if namespace.get(name) is not value:
-                break
-        else:
-            if self._known:
-                return True
-        return not self.foreign()
+        known = self._known
+        return (known is not None and _are_as_known(*known)) or not self.foreign()
 
     def foreign(self) -> list[AttributePath]:
-        """Return the names that somebody else replaced, and remember the values of the others."""
-        foreign: list[AttributePath] = []
-        known = []
-        for path in self.names:
-            holder, name = _holder(path)
-            namespace = vars(holder)
-            value = namespace.get(name)
-            # Without a value the class inherits the attribute, whose holder has its own entry.
-            if value is None or _is_own(path, value):
-                known.append((namespace, name, value))
-            else:
-                foreign.append(path)
-        self._known = () if foreign else tuple(known)
+        """Return the names that somebody else replaced; without one, remember all values."""
+        foreign, known = _foreign(self.names)
+        self._known = None if foreign else known
         return foreign
 
-
-def _holder(path: AttributePath) -> tuple[Any, str]:
-    """Return the module or class that holds an attribute, and the attribute's name."""
-    holder: Any = sys.modules[path.module]
-    *outer, name = path.path.split(".")
-    for each in outer:
-        holder = getattr(holder, each)
-    return holder, name
+    def left_alone(self) -> list[AttributePath]:
+        """Return the names and entries that somebody else replaced: ``patch()`` leaves them."""
+        return self.foreign() + _foreign(self.entries)[0]
 
 
-def _is_own(path: AttributePath, value: Any) -> bool:
-    """Whether a value is one of the client's package, or the replacement of a seam."""
-    if path.replacement is not None and function_of(value) is function_of(path.replacement):
-        return True
-    function = function_of(value)
-    module = sys.modules.get(getattr(function, "__module__", None) or "")
-    if type(module) is not ModuleType or not _is_of_package(module.__name__, path.module):
+_Namespace = Mapping[str, Any]
+_Known = tuple[tuple[tuple[_Namespace, str, Any], ...], tuple[tuple[_Namespace, str], ...]]
+"""The values by namespace and name, and the names that no namespace has."""
+
+
+def _foreign(paths: Iterable[AttributePath]) -> tuple[list[AttributePath], _Known]:
+    foreign: list[AttributePath] = []
+    values, absent = [], []
+    for path in paths:
+        try:
+            namespace, name = path.namespace()
+        except (AttributeError, KeyError):
+            foreign.append(path)
+            continue
+        value = namespace.get(name)
+        if value is None:
+            absent.append((namespace, name))
+        elif is_own(path, value):
+            values.append((namespace, name, value))
+        else:
+            foreign.append(path)
+    return foreign, (tuple(values), tuple(absent))
+
+
+def _are_as_known(values: Any, absent: Any) -> bool:
+    # For each call, and so without get(), which takes longer.
+    try:
+        for namespace, name, value in values:
+            if namespace[name] is not value:
+                return False
+    except KeyError:
         return False
+    return not absent or all(name not in namespace for namespace, name in absent)
+
+
+def is_own(path: AttributePath, value: Any) -> bool:
+    """Whether a value is of the client's package, or the replacement by ``patch()``.
+
+    Args:
+        path: the attribute that has the value.
+        value: a function, or a method or property that has one; a class; or anything else.
+    """
+    function = function_of(value)
+    if path.replacement is not None and function is function_of(path.replacement):
+        return True
     if type(function) is FunctionType:
-        # functools.wraps gives a wrapper the name of the module, and not the file.
-        return function.__code__.co_filename == module.__file__
-    return type(function) is type and vars(module).get(function.__name__) is function
-
-
-def _is_of_package(module: str, other: str) -> bool:
-    """Whether two modules are of one package, as ``google.cloud.datastore`` and below it are."""
-    package = other.rpartition(".")[0]
-    return module == package or module.startswith(f"{package}.")
+        # By its file: functools.wraps gives a wrapper the module's name of what it wraps.
+        folder = Path(sys.modules[path.module].__file__ or "").parent
+        return folder in Path(function.__code__.co_filename).parents
+    if type(function) is not type:
+        return False
+    package = path.module.rpartition(".")[0]
+    if not f"{function.__module__}.".startswith(f"{package}."):
+        return False
+    found: Any = sys.modules.get(function.__module__)
+    for name in function.__qualname__.split("."):
+        found = getattr(found, name, None)
+    return found is function

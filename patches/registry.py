@@ -18,7 +18,8 @@ from typing import Any
 
 from lazyentity._mode import is_eager
 from lazyentity.codec.describing import safe_repr
-from lazyentity.patches.upstream import AttributePath, is_upstream
+from lazyentity.patches.guard import Guard
+from lazyentity.patches.upstream import AttributePath
 from lazyentity.patches.wrapping import wrapt
 
 
@@ -29,11 +30,6 @@ class Seam(AttributePath):
         module, path: as for :class:`~lazyentity.patches.upstream.AttributePath`.
         replace: called with the original and with a function that says whether the patch is active;
             returns the replacement. An inactive replacement must do what the original does.
-        defers_to_foreign: whether somebody else's replacement stays, and this one is not installed.
-
-    Attributes:
-        original: the attribute before it was replaced.
-        defers_to_foreign: as given.
     """
 
     def __init__(
@@ -48,12 +44,6 @@ class Seam(AttributePath):
         self.original: Any = None
         self._replace = replace
         self.defers_to_foreign = defers_to_foreign
-
-    def is_foreign(self) -> bool:
-        """As :meth:`AttributePath.is_foreign`, except for wrappers of the replacement."""
-        return super().is_foreign() and not (
-            self.replacement is not None and _wraps(self.current(), self.replacement)
-        )
 
     def is_installed(self) -> bool:
         """Whether the replacement was put in place, and not taken away since."""
@@ -78,8 +68,6 @@ class Seam(AttributePath):
         """Put the replacement in place, unless it still stands there under somebody's wrapper."""
         parent, attribute, current = wrapt().resolve_path(self.module, self.path)
         if self.replacement is not None and _wraps(current, self.replacement):
-            return
-        if self.defers_to_foreign and not is_upstream(current, sys.modules[self.module]):
             return
         replacement = self._replace(current, is_active)
         wrapt().apply_patch(parent, attribute, replacement)
@@ -145,6 +133,7 @@ class Patch:
         seams: the attributes to replace.
         uses: the other private names of the client that the replacements use, by module: dotted
             paths of functions, classes, and of attributes of a class or of its instances.
+        guard: of the client. It says which seams are left as they are.
 
     Attributes:
         active: whether the replacements do their work, and not that of the originals.
@@ -153,11 +142,15 @@ class Patch:
     """
 
     def __init__(
-        self, seams: Sequence[Seam], uses: Mapping[str, Sequence[str]] | None = None
+        self,
+        seams: Sequence[Seam],
+        uses: Mapping[str, Sequence[str]] | None = None,
+        guard: Guard | None = None,
     ) -> None:
         self.seams = tuple(seams)
         self._set(active=False, eager=False)
         self._uses = uses or {}
+        self._guard = guard or Guard()
 
     def _set(self, *, active: bool, eager: bool) -> None:
         self.active = active
@@ -206,11 +199,13 @@ class Patch:
         self.check()
         # Replacements ask at each call, and so in C.
         is_active = functools.partial(getattr, self, "active")
+        left_alone = self._guard.left_alone()
         installed: list[Seam] = []
         try:
             for seam in self.seams:
-                seam.install(is_active)
-                installed.append(seam)
+                if seam not in left_alone:
+                    seam.install(is_active)
+                    installed.append(seam)
         except BaseException:
             for seam in reversed(installed):
                 seam.remove()
@@ -241,7 +236,7 @@ def _require(module: Any, path: str) -> None:
 
 
 @functools.cache  # of the few classes of the clients, at every patch
-def _names_in_methods(kind: type) -> set[Any]:
+def _names_in_methods(kind: type) -> set[str]:
     # Copied: unwrapping can run code, and another thread can add to a class.
     functions = (
         inspect.unwrap(each) for base in kind.__mro__ for each in list(vars(base).values())
@@ -250,7 +245,7 @@ def _names_in_methods(kind: type) -> set[Any]:
         name
         for function in functions
         if isinstance(function, FunctionType)
-        for name in (*function.__code__.co_names, *function.__code__.co_consts)
+        for name in function.__code__.co_names
     }
 
 

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import functools
 import importlib
 import re
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import FunctionType
 from typing import Any
 
 from lazyentity._choice import is_native_expected
 from lazyentity.codec.describing import safe_repr, safe_str
+from lazyentity.patches.guard import Guard
 from lazyentity.patches.registry import Patch, Seam
-from lazyentity.patches.upstream import AttributePath, are_upstream
+from lazyentity.patches.upstream import AttributePath
 from lazyentity.patches.wrapping import wrapt
 
 
@@ -31,14 +31,13 @@ class ClientSpec:
         supported: the versions, as in a requirement: a lowest one and the first beyond.
         waits_for_import: the module whose import by the application starts the patching.
         seams: the attributes that are replaced.
+        guard: the names that the fast paths go past. Somebody else's replacement stays in charge.
         uses: as for :class:`~lazyentity.patches.registry.Patch`.
         needs: modules that the replacements import. They are imported before the client is patched,
             because that may patch another client, whose replacements import the same modules.
         over: the names of the clients that it calls. It is patched only if they could be patched.
         conversion: the seam of the function that makes the result of a read, if there is one. A
             module that imported the function by name before goes on calling the original.
-        reading: the conversions of a read. Somebody else's replacement stays in charge.
-        writing: the conversions of a write, likewise.
         wrapping: the function that ``wrap()`` calls for objects of the client, as ``module.name``
             within ``lazyentity.patches``; none for a client without one.
         needs_native: whether the client stays stock without the native backend.
@@ -48,13 +47,12 @@ class ClientSpec:
         patch: all seams, to be replaced together.
         underneath: the clients of ``over`` and those that they are built on, lowest first; set on
             registration.
-        is_upstream: says whether all conversions of a read, those underneath included, are the
-            clients' own. Conversions of somebody else get real messages.
     """
 
     name: str
     waits_for_import: str
     seams: Sequence[Seam]
+    guard: Guard = field(default_factory=Guard)
     distribution: str = ""
     supported: str = ""
     uses: Mapping[str, Sequence[str]] = field(default_factory=dict)
@@ -68,27 +66,28 @@ class ClientSpec:
     parts: Sequence[ClientSpec] = ()
     patch: Patch = field(init=False)
     underneath: tuple[ClientSpec, ...] = field(init=False, default=())
-    is_upstream: Callable[[], bool] = field(init=False)
 
     def __post_init__(self) -> None:
-        self.patch = Patch(self.seams, self.uses)
-        self._read_by(self.reading)
-
-    def _read_by(self, attributes: Iterable[AttributePath]) -> None:
-        self._all_reading = tuple(attributes)
-        self.is_upstream = functools.partial(are_upstream, self._all_reading)
+        if not self.guard.names:
+            deferring = [seam for seam in self.seams if seam.defers_to_foreign]
+            self.guard = Guard(dict.fromkeys((*self.reading, *self.writing, *deferring)))
+        self.patch = Patch(self.seams, self.uses, self.guard)
 
     def build_on(self, clients: Sequence[ClientSpec]) -> None:
         """Set :attr:`underneath` to these clients and to those that they are built on."""
         below = [each for client in clients for each in (*client.underneath, client)]
         self.underneath = tuple(dict.fromkeys(below))
-        places = (client.reading for client in (*self.underneath, self))
-        self._read_by(attribute for several in places for attribute in several)
         for part in self.parts:
             part.distribution, part.supported = self.distribution, self.supported
             part.needs = self.needs
             part.needs_native = self.needs_native
             part.build_on([self])
+
+    def is_intact(self) -> bool:
+        """Whether the guards of this client, and of those underneath, are intact."""
+        return self.guard.is_intact() and all(each.guard.is_intact() for each in self.underneath)
+
+    is_upstream = is_intact
 
     def with_parts(self) -> list[ClientSpec]:
         """Return this client and its parts."""
@@ -163,12 +162,12 @@ class ClientSpec:
         """Return the reason to report for an error while patching."""
         return f"{self.distribution} {self.version()} cannot be patched ({safe_str(error)})"
 
-    def replaced_conversions(self) -> list[str]:
-        """Return a sentence for each conversion that somebody else replaced."""
+    def replaced_names(self) -> list[str]:
+        """Return a sentence for each name that somebody else replaced, here or underneath."""
         return [
-            f"{attribute} was replaced by {_name(attribute.current())}"
-            for attribute in (*self._all_reading, *self.writing)
-            if attribute.is_foreign()
+            f"{path} was replaced by {_name(path.current())}"
+            for client in (*self.underneath, self)
+            for path in client.guard.foreign()
         ]
 
 

@@ -91,38 +91,22 @@ class AttributePath:
         """
         return wrapt().resolve_path(self.module, self.path)[2]
 
-    def is_upstream(self) -> bool:
-        """Whether the attribute is a function of the module itself, or our replacement of it.
+    def namespace(self) -> tuple[Mapping[str, Any], str]:
+        """Return the namespace that holds the attribute if it is not inherited, and its name.
 
-        A wrapper of either is not.
+        Raises:
+            AttributeError, KeyError: if there is no such module or class.
         """
-        return is_upstream(self._found(), sys.modules[self.module], function_of(self.replacement))
-
-    def is_foreign(self) -> bool:
-        """Whether somebody else replaced the attribute."""
-        return self._found() is not None and not self.is_upstream()
-
-    def _found(self) -> Any:
-        """Return the attribute; None if it is missing."""
-        value: Any = sys.modules[self.module]
-        for name in self.path.split("."):
-            value = getattr(value, name, None)
-        return value
+        holder: Any = sys.modules[self.module]
+        *outer, name = self.path.split(".")
+        for each in outer:
+            holder = getattr(holder, each)
+        return vars(holder), name
 
 
-class ClassPath(AttributePath):
-    """One class of a client, by a name that a module of its package imported or defines."""
-
-    def is_upstream(self) -> bool:
-        """Whether the name still is that of the client's own class."""
-        found = self._found()
-        package, _, _ = self.module.rpartition(".")
-        return type(found) is type and found.__module__.rpartition(".")[0] == package
-
-
-def are_upstream(paths: Iterable[AttributePath]) -> bool:
-    """Whether all of several attributes are the client's own, or ours."""
-    return all(path.is_upstream() for path in paths)
+def paths_of(names: Mapping[str, Iterable[str]]) -> list[AttributePath]:
+    """Return the attributes at dotted paths, given by module."""
+    return [AttributePath(module, path) for module, paths in names.items() for path in paths]
 
 
 class UpstreamModules:

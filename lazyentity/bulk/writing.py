@@ -21,8 +21,8 @@ from lazyentity.bulk.errors import BulkError
 from lazyentity.bulk.requests import REQUEST_ERRORS, Requests
 from lazyentity.codec import messages
 from lazyentity.codec.describing import safe_repr
-from lazyentity.encoding import entity_bytes, knows_own_classes
-from lazyentity.patches.datastore.seams import ENCODING
+from lazyentity.encoding import entity_bytes
+from lazyentity.patches.datastore.seams import CLIENT
 
 # In one commit.
 MAX_MUTATIONS: Final = 500
@@ -161,7 +161,7 @@ class _Writing:
         # Replaced by somebody else, the client's function is used as the client uses it.
         self._encode: Callable[[Entity], bytes] = (
             (lambda entity: entity_bytes(entity)[0])
-            if ENCODING.is_upstream() and knows_own_classes()
+            if CLIENT.guard.is_intact()
             else (lambda entity: helpers.entity_to_protobuf(entity)._pb.SerializeToString())
         )
         # With the identities of its writes and of their entities.

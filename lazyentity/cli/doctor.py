@@ -43,6 +43,7 @@ from lazyentity.patches import adapters
 from lazyentity.patches.adapters.table import LIBRARIES
 from lazyentity.patches.clients import CLIENTS
 from lazyentity.patches.imports import WhenImported
+from lazyentity.patches.registry import modules_holding_any
 from lazyentity.patches.spec import ClientSpec, is_supported
 from lazyentity.patches.wrapt_parts import FunctionWrapper
 
@@ -323,14 +324,12 @@ def client_findings(client: ClientSpec, may_import: bool, is_expected: bool) -> 
 
 def _replaced(client: ClientSpec) -> Iterator[Finding]:
     """Find names that others replaced, such as tracers and mocks."""
-    conversions = {str(place) for place in (*client.reading, *client.writing)}
-    for place in client.reading:
-        if place.is_foreign():
-            text = f"{place} was replaced by {_who(place.current())}; its entities are not lazy"
-            yield Finding(client.name, text, "problem", "leave the replacement out, if you can")
+    for path in client.guard.foreign():
+        text = f"{path} was replaced by {_who(path.current())}; calls that need it are not lazy"
+        yield Finding(client.name, text, "problem", "leave the replacement out, if you can")
     for seam in client.patch.seams:
         current = seam.resolve()
-        if str(seam) in conversions:
+        if seam in client.guard.names:
             continue
         if not (client.patch.active and seam.is_installed()):
             if current is not seam.replacement and not _is_clients(seam, current):
@@ -377,10 +376,16 @@ def _who(value: Any) -> str:
 def old_references() -> Iterator[Finding]:
     """Find modules that go on calling functions which they imported before ``patch()``."""
     replaced = [client.conversion for client in every_client() if client.patch.active]
-    seams = [seam for seam in replaced if seam is not None and seam.is_installed()]
-    for seam, names in patches.old_references(seams):
-        text = f"{', '.join(names)} imported {seam} by name before patch()"
-        yield Finding("old references", text, "problem", _FIRST)
+    for seam in replaced:
+        if seam is None or not seam.is_installed():
+            continue
+        # Modules hold the function of a static method.
+        original = getattr(seam.original, "__func__", seam.original)
+        found = modules_holding_any({id(original)})
+        names = [name for name in found.get(id(original), ()) if name != seam.module]
+        if names:
+            text = f"{', '.join(names)} imported {seam} by name before patch()"
+            yield Finding("old references", text, "problem", _FIRST)
     for holder, function in adapters.unbound_references():
         text = f"{holder} kept {function} before patch(): it sees a sentinel for unread properties"
         yield Finding("old references", text, "problem", _FIRST)

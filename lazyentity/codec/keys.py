@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-from types import FunctionType
 from typing import Any
 
 from google.cloud.datastore import helpers
@@ -85,19 +83,6 @@ DIRECT = _direct_agrees()
 """Whether :func:`make_key` may be used."""
 
 
-def _own_encoding() -> Any:
-    method: Any = Key.to_protobuf
-    own = sys.modules[Key.__module__].__file__
-    is_own = type(method) is FunctionType and method.__code__.co_filename == own
-    return method if is_own else None
-
-
-_ENCODING = _own_encoding()
-replaced_encoding: Any = None
-"""The replacement of ``Key.to_protobuf`` by a patch, if it makes the same messages."""
-
-
 def encodes_as_known() -> bool:
-    """Say whether ``Key.to_protobuf`` makes the messages that the backends make."""
-    current: Any = Key.to_protobuf
-    return DIRECT and (current is _ENCODING or current is replaced_encoding)
+    """Say whether the backends know the attributes of keys, and so can encode them."""
+    return DIRECT

@@ -28,15 +28,13 @@ from lazyentity.native.tags cimport (
 from google.cloud.datastore.key import Key as _Key
 
 from lazyentity.codec import messages
-from lazyentity.codec.keys import encodes_as_known as _encodes_as_known
+from lazyentity.codec.keys import DIRECT as _DIRECT
 
 cdef extern from "Python.h":
     const char* PyUnicode_AsUTF8AndSize(object text, Py_ssize_t* size) except NULL
 
 cdef object Key = _Key
-cdef object encodes_as_known = _encodes_as_known
-# The last method that was found to make the known messages, which it does ever after.
-cdef object known_encoding = None
+cdef bint DIRECT = _DIRECT
 cdef object parse_key = messages.Key.FromString
 
 cdef enum:
@@ -172,15 +170,7 @@ cdef bytes serialised_key(key, project=None, database=None):
 
 cdef object known_key(object key):
     # None, if the method of the key has to make the message.
-    global known_encoding
-    if type(key) is not Key:
-        return None
-    encoding = Key.to_protobuf
-    if encoding is not known_encoding:
-        if not encodes_as_known() or Key.to_protobuf is not encoding:
-            return None
-        known_encoding = encoding
-    return serialised_key(key)
+    return serialised_key(key) if DIRECT and type(key) is Key else None
 
 
 def key_bytes(key):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from typing import Any, ClassVar
+from typing import Any
 
 from google.cloud.datastore_v1.types import entity as entity_pb2
 from google.cloud.datastore_v1.types import query as query_pb2
@@ -15,7 +15,7 @@ from lazyentity.codec.values import stock_entity
 from lazyentity.patches.api.proxies import MessageProxy, Proxy
 from lazyentity.profiling import observer
 
-_set_class = vars(object)["__class__"].__set__
+_get = object.__getattribute__
 
 
 def _note_message(proxy: Any) -> None:
@@ -23,129 +23,89 @@ def _note_message(proxy: Any) -> None:
     if observer.data is not None:
         # Bytes that came with no response have no RPC; a proxy asks its message instead.
         with contextlib.suppress(AttributeError):
-            object.__getattribute__(proxy, "rpc").is_of_query = False
+            _get(proxy, "rpc").is_of_query = False
 
 
-class _EntityProxy(Proxy, EntityBytes):
-    """A proxy of an entity.
+class EntityMessage(Proxy, EntityBytes):
+    """The bytes of an entity, as a proxy of its upb message.
 
-    Code that asked for the real message may change it, so the message is read from then on.
-    When it is made, the proxy and its handle change to :attr:`_parsed_class`. (An entity
-    whose message is never made pays nothing for that.)
+    It is the ``_pb`` of an :class:`EntityHandle`, which is its origin and makes the message.
     """
 
     __slots__ = ()
-
-    _parsed_class: ClassVar[Any]
-
-    def _whole(self) -> Any:
-        message = super()._whole()
-        if type(self) is not self._parsed_class:
-            _set_class(self, self._parsed_class)
-            self._share(message)
-        return message
-
-    def _share(self, message: Any) -> None:
-        """Hand the message on to the proxy that this one belongs to, if there is one."""
-
-
-class EntityMessage(_EntityProxy):
-    """The bytes of an entity, as a proxy of its upb message.
-
-    An :class:`EntityHandle` has such a proxy as its ``_pb``; the proxy's origin is the handle.
-    """
-
-    __slots__ = ("_message",)
 
     _real = messages.Entity
 
-    def _make(self) -> Any:
-        _note_message(self)
-        return messages.Entity.FromString(self.raw)
+    def _whole(self) -> Any:
+        return self._origin._whole()._pb
+
+    def read(self, reader: Any) -> Any:
+        """As :meth:`EntityHandle.read`."""
+        return self._origin.read(reader)
+
+    to_unboxed = read
 
     def SerializeToString(self, **options: Any) -> bytes:  # noqa: N802  # the name that messages have
         """Serialise; before the message is made, the result is the received bytes."""
-        try:
-            message = object.__getattribute__(self, "_message")
-        except AttributeError:
-            if not options:
-                return self.raw
-            message = self._whole()
-        serialised: bytes = message.SerializeToString(**options)
+        if not options and self._origin._made() is None:
+            return self.raw
+        serialised: bytes = self._whole().SerializeToString(**options)
         return serialised
 
-    def _share(self, message: Any) -> None:
-        handle = self._origin
-        if handle is None:
-            return
-        object.__setattr__(handle, "_message", entity_pb2.Entity.wrap(message))
-        _set_class(handle, handle._parsed_class)
 
+class EntityHandle(MessageProxy, EntityBytes):
+    """The bytes of an entity, as a proxy of the proto-plus message around its upb message.
 
-class _Parsed:
-    """A proxy whose message was made, and may have been changed: it is read as it is now."""
-
-    __slots__ = ()
-
-    def read(self: Any, reader: Any) -> Any:
-        """As :meth:`EntityBytes.read`."""
-        message = self._whole()
-        message = getattr(message, "_pb", message)
-        if (self.rpc.reader or reader).is_stock:
-            # Serialising the message might change the order of its properties.
-            return stock_entity(message)
-        self._receive(message.SerializeToString(), self.rpc)
-        return EntityBytes.read(self, reader)
-
-    # The entity.
-    to_unboxed = read
-
-
-class ParsedEntityMessage(_Parsed, EntityMessage):
-    """A proxy of an upb message that was made."""
-
-    __slots__ = ()
-
-
-EntityMessage._parsed_class = ParsedEntityMessage
-
-
-class EntityHandle(MessageProxy, _EntityProxy):
-    """The bytes of an entity, as a proxy of the proto-plus message around its upb message."""
+    Code that asked for the real message may change it, so the message is read from then on.
+    """
 
     __slots__ = ("_message",)
 
     _real = entity_pb2.Entity
+    _view = ViewAs(EntityMessage)
 
     def _make(self) -> Any:
         _note_message(self)
         return entity_pb2.Entity.deserialize(self.raw)
 
-    _pb = ViewAs(EntityMessage)
+    def _made(self) -> Any:
+        """Return the message; None if it was not made."""
+        try:
+            return _get(self, "_message")
+        except AttributeError:
+            return None
+
+    @property
+    def _pb(self) -> Any:
+        made = self._made()
+        return self._view if made is None else made._pb
+
+    def read(self, reader: Any) -> Any:
+        """As :meth:`EntityBytes.read`, of the message if that was made."""
+        made = self._made()
+        if made is not None:
+            if (self.rpc.reader or reader).is_stock:
+                # Serialising the message might change the order of its properties.
+                return stock_entity(made._pb)
+            self._receive(made._pb.SerializeToString(), self.rpc)
+        return EntityBytes.read(self, reader)
+
+    def to_unboxed(self, reader: Any) -> Any:
+        """As :meth:`EntityBytes.to_unboxed`; the entity, if the message was made."""
+        is_made = self._made() is not None
+        return self.read(reader) if is_made else EntityBytes.to_unboxed(self, reader)
 
     @property
     def key(self) -> Any:
         """The key, in proto-plus, without the properties being parsed."""
-        try:
-            return object.__getattribute__(self, "_message").key
-        except AttributeError:
-            message = key_message_from_raw(self.raw)
+        made = self._made()
+        if made is not None:
+            return made.key
+        message = key_message_from_raw(self.raw)
         return entity_pb2.Key() if message is None else entity_pb2.Key.wrap(message)
 
 
-class ParsedEntityHandle(_Parsed, EntityHandle):
-    """A proxy of a proto-plus message that was made."""
-
-    __slots__ = ()
-
-    @property
-    def _pb(self) -> Any:
-        return self._whole()._pb
-
-
-EntityHandle._parsed_class = ParsedEntityHandle
-
-HANDLES = frozenset((EntityMessage, ParsedEntityMessage, EntityHandle, ParsedEntityHandle))
+HANDLES = frozenset((EntityMessage, EntityHandle))
 """The classes of the proxies that the client gets in place of messages of entities."""
 
 

@@ -8,7 +8,6 @@ from itertools import groupby
 from typing import Any, ClassVar
 
 from google.cloud.datastore_v1.types import datastore as datastore_pb2
-from google.cloud.datastore_v1.types import entity as entity_pb2
 
 from lazyentity._backend import mutation_parts
 from lazyentity.codec import shadow
@@ -24,13 +23,7 @@ _new = object.__new__
 # Changeable.__setattr__ is in Python, and there is a mutation for each entity.
 _set = object.__setattr__
 
-# The fields of the requests that clients make, with their types.
-_LOOKUP_FIELDS: dict[str, tuple[type, ...]] = {
-    "project_id": (str,),
-    "database_id": (str,),
-    "keys": (list,),
-    "read_options": (datastore_pb2.ReadOptions,),
-}
+# The fields of the request that batches make, with their types.
 _COMMIT_FIELDS: dict[str, tuple[type, ...]] = {
     "project_id": (str,),
     "database_id": (str,),
@@ -189,60 +182,35 @@ class CommitBytes(_RequestBytes):
 class MutationBytes(Changeable):
     """A proxy of a ``google.datastore.v1.Mutation`` of a batch: an operation with an entity."""
 
-    __slots__ = ("_parts",)
+    __slots__ = ("_fields", "_message")
 
     _real = datastore_pb2.Mutation
 
-    _parts: list[Any]
-    """The operation; the serialised entity by it, once it is there; the message, once it is made.
-
-    The two last are dicts, each with one item or none. That of the message is set for all threads
-    at once; that of the entity is replaced as a whole, as a commit may be looking at it.
-    """
+    _fields: dict[str, bytes]
+    """The serialised entity by the operation."""
+    _message: Any
+    """None, until the message is made."""
 
     @classmethod
-    def of(cls, operation: str) -> Any:
-        """Make a mutation without its entity.
+    def of(cls, operation: str, serialised: bytes) -> Any:
+        """Make a mutation.
 
         Args:
             operation: insert or upsert.
+            serialised: the entity, as any request can hold it.
         """
         mutation = _new(cls)
-        _set(mutation, "_parts", [operation, {}, {}])
+        _set(mutation, "_fields", {operation: serialised})
+        _set(mutation, "_message", None)
         return mutation
 
-    def put_entity(self, serialised: bytes) -> None:
-        """Put the entity in, which was empty.
-
-        Args:
-            serialised: as any request can hold it.
-        """
-        parts = self._parts
-        parts[1] = {parts[0]: serialised}
-        made = parts[2].get(None)
-        if made is not None:
-            self._copy_entity(made)
-
-    def put_message(self, encoded: Any) -> None:
-        """Put the entity in, which was empty, as an upb message."""
-        getattr(self._whole()._pb, self._parts[0]).CopyFrom(encoded)
-
     def _whole(self) -> Any:
-        _, fields, messages = self._parts
-        made = messages.get(None)
-        if made is None:
-            made = wrapped(self._real, _Mutation())
-            self._copy_entity(made)
-            made = messages.setdefault(None, made)
-            if self._parts[1] is not fields:
-                # Another thread put the entity in meanwhile. Copying it twice does no harm.
-                self._copy_entity(made)
-        return made
-
-    def _copy_entity(self, message: Any) -> None:
-        for operation, serialised in self._parts[1].items():
-            target = getattr(message._pb, operation)
-            target.CopyFrom(type(target).FromString(serialised))
+        if self._message is None:
+            message = _Mutation()
+            for operation, serialised in self._fields.items():
+                getattr(message, operation).MergeFromString(serialised)
+            self._message = wrapped(self._real, message)
+        return self._message
 
 
 REQUESTS = frozenset((LookupBytes, QueryBytes, CommitBytes))
@@ -264,39 +232,21 @@ def serialiser(serialise: Callable[[Any], bytes]) -> Callable[[Any], bytes]:
     return serialised
 
 
-def lookup_request(request: Any) -> Any:
-    """Return the ``LookupRequest`` that proto-plus would make of ``request``.
-
-    Args:
-        request: the argument of the API's method. Anything but a dict with the expected fields is
-            returned as it is.
-    """
-    fields = _fields_as_expected(request, _LOOKUP_FIELDS)
-    if fields is None:
-        return request
-    # Copied: another thread can change the list between the check and its use.
-    keys = fields.pop("keys", []).copy()
-    if any(type(key) is not entity_pb2.Key for key in keys):
-        return request
-    options = fields.pop("read_options", None)
-    message = _LookupRequest(**fields)
-    if options is not None:
-        message.read_options.CopyFrom(options._pb)
-    message.keys.extend([key._pb for key in keys])
-    return wrapped(datastore_pb2.LookupRequest, message)
-
-
 def commit_request(request: Any, *, by_bytes: bool = True) -> Any:
     """Return the ``CommitRequest`` that proto-plus would make of ``request``.
 
     Args:
-        request: as for :func:`lookup_request`.
+        request: the argument of the API's method. Anything but the dict that a batch makes is
+            returned as it is.
         by_bytes: whether a :class:`CommitBytes` can be sent.
     """
-    fields = _fields_as_expected(request, _COMMIT_FIELDS)
-    if fields is None:
+    if type(request) is not dict:
         return request
-    # As above: another thread may add a mutation to the list of a batch.
+    # proto-plus, too, copies the dict first.
+    fields = {name: value for name, value in request.copy().items() if value is not None}
+    if any(type(value) not in _COMMIT_FIELDS.get(name, ()) for name, value in fields.items()):
+        return request
+    # Copied: another thread may add a mutation to the list of a batch.
     mutations = fields.pop("mutations", []).copy()
     kinds = set(map(type, mutations))
     if not kinds <= _MUTATIONS:
@@ -305,14 +255,14 @@ def commit_request(request: Any, *, by_bytes: bool = True) -> Any:
     if not by_bytes or MutationBytes not in kinds:
         for mutation in mutations:
             if _is_pending(mutation):
-                append_mutation(message.mutations, mutation._parts[1])
+                append_mutation(message.mutations, mutation._fields)
             else:
                 message.mutations.append(mutation._pb)
         return wrapped(datastore_pb2.CommitRequest, message)
     parts: list[bytes] = []
     for is_pending, run in groupby(mutations, _is_pending):
         if is_pending:
-            parts += mutation_parts([mutation._parts[1] for mutation in run])
+            parts += mutation_parts([mutation._fields for mutation in run])
         else:
             # Copying parses, and so refuses a message that is nested too deep, as the client does.
             copied = _CommitRequest(mutations=[mutation._pb for mutation in run])
@@ -321,7 +271,7 @@ def commit_request(request: Any, *, by_bytes: bool = True) -> Any:
 
 
 def _is_pending(mutation: Any) -> bool:
-    return type(mutation) is MutationBytes and not mutation._parts[2]
+    return type(mutation) is MutationBytes and mutation._message is None
 
 
 def append_mutation(mutations: Any, fields: Mapping[str, bytes]) -> None:
@@ -334,16 +284,3 @@ def append_mutation(mutations: Any, fields: Mapping[str, bytes]) -> None:
     mutation = mutations.add()
     for operation, serialised in fields.items():
         getattr(mutation, operation).MergeFromString(serialised)
-
-
-def _fields_as_expected(
-    request: Any, expected: dict[str, tuple[type, ...]]
-) -> dict[str, Any] | None:
-    """Return the fields of ``request`` that are set; None, if there are others or other types."""
-    if type(request) is not dict:
-        return None
-    # proto-plus, too, copies the dict first.
-    fields = {name: value for name, value in request.copy().items() if value is not None}
-    if any(type(value) not in expected.get(name, ()) for name, value in fields.items()):
-        return None
-    return fields

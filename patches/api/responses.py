@@ -232,23 +232,6 @@ class RunQueryResponse(_ReadResponse):
         return self._batch
 
 
-_EXPLAINS = "explain_metrics" in datastore_pb2.RunQueryResponse.meta.fields
-
-
-def explain_metrics_of(response: Any) -> Any:
-    """Return the metrics that a response to a query has; None, if there are none.
-
-    Args:
-        response: lazy, or the client's own.
-    """
-    if not _EXPLAINS or (
-        type(response) is RunQueryResponse
-        and not response._received.rest.HasField("explain_metrics")
-    ):
-        return None
-    return response.explain_metrics
-
-
 _LAZY_RESPONSES: Final = frozenset((LookupResponse, RunQueryResponse))
 
 

@@ -1,9 +1,15 @@
 """The generated gRPC client and its transport, with responses left undecoded.
 
 The subclasses here differ from the generated classes in two things: the class that ``lookup`` and
-``run_query`` deserialise their responses with, and the way from the arguments of ``lookup`` and
-``commit`` to a message. Retry, timeout, routing headers, authentication, logging and the connection
-come from the generated classes.
+``run_query`` deserialise their responses with, and the way from the arguments of ``commit`` to a
+message. Retry, timeout, routing headers, authentication, logging and the connection come from the
+generated classes.
+
+The stubs of the asyncio transport get a deserialiser that can be lazy. A second transport on the
+same channel would have two faults:
+
+- it would log each RPC twice: every asyncio transport adds its interceptor to the channel;
+- it would not know the user agent of the client.
 """
 
 from __future__ import annotations
@@ -15,21 +21,17 @@ from typing import Any
 
 from google.api_core.gapic_v1.method import _GapicCallable
 from google.api_core.grpc_helpers import wrap_errors
-from google.cloud.datastore_v1.services.datastore import client as grpc_client
 from google.cloud.datastore_v1.services.datastore.client import DatastoreClient
 from google.cloud.datastore_v1.services.datastore.transports.grpc import DatastoreGrpcTransport
+from google.cloud.datastore_v1.services.datastore.transports.grpc_asyncio import (
+    DatastoreGrpcAsyncIOTransport,
+)
 from google.cloud.datastore_v1.types import datastore as datastore_pb2
 
 from lazyentity._backend import EntityReader
-from lazyentity.patches.api.requests import commit_request, lookup_request, serialiser
+from lazyentity.patches.api.requests import commit_request, serialiser
 from lazyentity.patches.api.responses import LookupResponse, RunQueryResponse, read_by
-from lazyentity.patches.upstream import UpstreamModules
 from lazyentity.readers import reader_of_rpc
-
-# A replacement that somebody else puts in their place gets the request that the client makes.
-_upstream = UpstreamModules(grpc_client)
-_grpc_lookup = _upstream.upstream_function(DatastoreClient, "lookup")
-_grpc_commit = _upstream.upstream_function(DatastoreClient, "commit")
 
 _serialise_lookup = serialiser(datastore_pb2.LookupRequest.serialize)
 _serialise_query = serialiser(datastore_pb2.RunQueryRequest.serialize)
@@ -123,21 +125,50 @@ def send_as(given: Any, transport: Any, names: Iterable[str]) -> bool:
 class LazyDatastoreClient(DatastoreClient):
     """The client's gRPC API object over a :class:`LazyDatastoreGrpcTransport`."""
 
-    def lookup(self, request: Any = None, **kwargs: Any) -> Any:
-        if DatastoreClient.lookup is _grpc_lookup:
-            request = lookup_request(request)
-        return sent(super().lookup, request=request, **kwargs)
+    def lookup(self, *args: Any, **kwargs: Any) -> Any:
+        return sent(super().lookup, *args, **kwargs)
 
     def run_query(self, *args: Any, **kwargs: Any) -> Any:
         return sent(super().run_query, *args, **kwargs)
 
     def commit(self, request: Any = None, **kwargs: Any) -> Any:
-        if DatastoreClient.commit is _grpc_commit:
-            request = commit_request(request)
-        return super().commit(request=request, **kwargs)
+        return super().commit(request=commit_request(request), **kwargs)
 
 
 def sent(rpc: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """Send a read; a lazy response carries the reader that is chosen now."""
     reader = reader_of_rpc()
     return read_by(rpc(*args, **kwargs), reader)
+
+
+_RESPONSES: dict[str, tuple[Any, Any]] = {
+    "lookup": (datastore_pb2.LookupResponse, LookupResponse),
+    "run_query": (datastore_pb2.RunQueryResponse, RunQueryResponse),
+}
+
+_DESERIALIZER = "_response_deserializer"
+
+
+def read_lazily(transport: Any, method: str, is_lazy: Callable[[], bool]) -> None:
+    """Make the responses to a method of an asyncio transport lazy, where ``is_lazy`` says so.
+
+    Somebody's own transport, stub or deserialiser is left alone.
+
+    Args:
+        transport: the transport of a ``DatastoreAsyncClient``.
+        method: ``"lookup"`` or ``"run_query"``.
+        is_lazy: called when a response has arrived.
+    """
+    if type(transport) is not DatastoreGrpcAsyncIOTransport:
+        return
+    stub = getattr(transport, method)
+    real, lazy = _RESPONSES[method]
+    # Another version of grpc may keep the deserialiser elsewhere; responses are real then.
+    if getattr(stub, _DESERIALIZER, None) == real.deserialize:
+        setattr(stub, _DESERIALIZER, lambda raw: (lazy if is_lazy() else real).deserialize(raw))
+
+
+async def awaited(rpc: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """As :func:`sent`, of a coroutine function."""
+    reader = reader_of_rpc()
+    return read_by(await rpc(*args, **kwargs), reader)

@@ -9,6 +9,7 @@ from typing import Any
 from lazyentity.entity import LazyEntity, touched_attributes
 from lazyentity.patches.beam.elements import LazyElement, lazy
 from lazyentity.patches.beam.profiling import count_element
+from lazyentity.patches.beam.seams import CLIENT
 from lazyentity.profiling import observer
 
 
@@ -19,7 +20,7 @@ def replace_from_client_entity(original: Any, is_active: Callable[[], bool]) -> 
     @functools.wraps(convert)
     def from_client_entity(client_entity: Any) -> Any:
         # Strict and detached entities are of other classes, and refuse or convert by themselves.
-        if type(client_entity) is LazyEntity and is_active():
+        if type(client_entity) is LazyEntity and is_active() and CLIENT.guard.is_intact():
             element = _element(client_entity)
             if element is not None:
                 if observer.data is not None and client_entity._entity_counts is not None:

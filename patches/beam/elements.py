@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from apache_beam.io.gcp.datastore.v1new import types
@@ -19,7 +18,6 @@ from lazyentity.storage.lazyvaluedict import LazyValueDict
 
 _new_dict = LazyValueDict.__new__
 _fill = dict.update
-_stored_items = dict.items
 _new = object.__new__
 
 _IMMUTABLE = frozenset((bool, bytes, float, int, str, type(None), DatetimeWithNanoseconds))
@@ -82,53 +80,6 @@ class LazyProperties(LazyValueDict):
         if len(taken) >= len(entity) and taken.keys() >= entity.keys():
             return assigned, ()
         return assigned, tuple(name for name in entity if name not in taken)
-
-
-_PLAIN = _IMMUTABLE | {types.Key}
-
-
-def _may_run_code(key: Any, assigned: dict[Any, Any]) -> bool:
-    """Say whether converting an element with these changes may run code that is not Beam's."""
-    return type(key) is not types.Key or any(
-        type(value) not in _PLAIN and isinstance(value, (types.Key, types.Entity))
-        for value in assigned.values()
-    )
-
-
-class _Written:
-    """The properties of an element while it is converted to an entity of the client.
-
-    Converting a value can run code that changes the others. Beam goes through the very dict
-    meanwhile, and so does :meth:`items`: the next step may raise ``RuntimeError``. A property that
-    CPython leaves out of a changed dict without an error follows in the end.
-
-    Args:
-        properties: of the element.
-
-    Attributes:
-        kept: the names of the properties that are written as they came.
-    """
-
-    def __init__(self, properties: LazyProperties) -> None:
-        self._properties = properties
-        self.kept: set[Any] = set()
-
-    def items(self) -> Iterator[tuple[Any, Any]]:
-        """Iterate the properties whose values may differ from the received ones."""
-        properties, entity = self._properties, self._properties._entity
-        assigned: set[Any] = set()
-        for name, value in itertools.chain(_stored_items(properties), self._left_out(assigned)):
-            if value is UNDECODED or (name in entity and _is_same(value, entity[name])):
-                self.kept.add(name)
-            else:
-                assigned.add(name)
-                yield name, value
-
-    def _left_out(self, assigned: set[Any]) -> Iterator[tuple[Any, Any]]:
-        # It begins when the dict was gone through.
-        for name, value in self._properties._storage().items():
-            if name not in self.kept and name not in assigned:
-                yield name, value
 
 
 def _converted(value: Any) -> Any:
@@ -268,15 +219,9 @@ class LazyElement(types.Entity):  # type: ignore[misc]  # announces no types
         if changes is NOTHING:
             return made
         changed = types.Entity(self.key, self.exclude_from_indexes)
-        if _may_run_code(changed.key, changes.assigned):
-            changed.properties = written = _Written(self.properties)
-            converted = changed.to_client_entity()
-            deleted: Iterable[str] = made.keys() - written.kept
-        else:
-            changed.properties = changes.assigned
-            converted = changed.to_client_entity()
-            deleted = changes.deleted
-        for name in deleted:
+        changed.properties = changes.assigned
+        converted = changed.to_client_entity()
+        for name in changes.deleted:
             del made[name]
         if changes.key:
             made.key = converted.key

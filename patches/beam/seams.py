@@ -7,8 +7,10 @@ from __future__ import annotations
 
 from typing import Final
 
+from lazyentity.patches.guard import Guard
 from lazyentity.patches.registry import Seam, replacing
 from lazyentity.patches.spec import ClientSpec
+from lazyentity.patches.upstream import AttributePath
 
 # These are also parsed by tools/clients.py.
 DISTRIBUTION: Final = "apache-beam"
@@ -27,7 +29,14 @@ _CONVERSION = Seam(
     _TYPES,
     "Entity.from_client_entity",
     replacing("beam.conversion", "replace_from_client_entity"),
-    defers_to_foreign=True,
+)
+_QUERY_FN = Seam(
+    _CONNECTOR, "ReadFromDatastore._QueryFn", replacing("beam.reads", "replace_query_fn")
+)
+_GET_CODER = Seam(
+    "apache_beam.coders.typecoders",
+    "CoderRegistry.get_coder",
+    replacing("beam.coders", "replace_get_coder"),
 )
 
 CLIENT: Final = ClientSpec(
@@ -37,15 +46,15 @@ CLIENT: Final = ClientSpec(
     needs_native=True,
     waits_for_import=_CONNECTOR,
     over=("datastore",),
-    reading=(_CONVERSION,),
-    seams=[
-        _CONVERSION,
-        Seam(_CONNECTOR, "ReadFromDatastore._QueryFn", replacing("beam.reads", "replace_query_fn")),
-        Seam(
-            "apache_beam.coders.typecoders",
-            "CoderRegistry.get_coder",
-            replacing("beam.coders", "replace_get_coder"),
+    guard=Guard(
+        (
+            _CONVERSION,
+            AttributePath(_TYPES, "Entity.__init__"),
+            AttributePath(_TYPES, "Entity.to_client_entity"),
+            AttributePath(_TYPES, "Key.from_client_key"),
         ),
-    ],
+        (_QUERY_FN, _GET_CODER),
+    ),
+    seams=[_CONVERSION, _QUERY_FN, _GET_CODER],
     uses={_CONNECTOR: ("ReadFromDatastore._SplitQueryFn",)},
 )

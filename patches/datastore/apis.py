@@ -2,29 +2,18 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable
 from typing import Any, Final
 
-from google.cloud.datastore import _http, helpers
-from google.cloud.datastore_v1.services.datastore import client as grpc_client
+from google.cloud.datastore import _http
 from google.cloud.datastore_v1.services.datastore.client import DatastoreClient
 from google.cloud.datastore_v1.services.datastore.transports.grpc import DatastoreGrpcTransport
 from google.cloud.datastore_v1.types import datastore as datastore_pb2
 
-from lazyentity.patches.api.requests import commit_request, lookup_request
+from lazyentity.patches.api.requests import commit_request
 from lazyentity.patches.api.responses import LookupResponse, RunQueryResponse
 from lazyentity.patches.api.transports import LazyDatastoreClient, lazy_transport, sent
-from lazyentity.patches.upstream import UpstreamModules, is_upstream
-
-# A replacement that somebody else puts in their place gets the request that the client makes.
-_upstream = UpstreamModules(grpc_client, _http)
-_OWN: Final[dict[type, dict[str, Any]]] = {
-    kind: {
-        name: _upstream.upstream_function(kind, name) for name in ("commit", "lookup", "run_query")
-    }
-    for kind in (DatastoreClient, _http.HTTPDatastoreAPI)
-}
+from lazyentity.patches.datastore.seams import CLIENT
 
 
 class LazyHTTPDatastoreAPI(_http.HTTPDatastoreAPI):
@@ -45,8 +34,8 @@ class LazyHTTPDatastoreAPI(_http.HTTPDatastoreAPI):
         )
 
     def lookup(self, request: Any, retry: Any = None, timeout: Any = None) -> Any:
-        message, kinds = lookup_request(request), (datastore_pb2.LookupRequest, LookupResponse)
-        return sent(self._read, "lookup", message, kinds, retry=retry, timeout=timeout)
+        kinds = datastore_pb2.LookupRequest, LookupResponse
+        return sent(self._read, "lookup", request, kinds, retry=retry, timeout=timeout)
 
     def run_query(self, request: Any, retry: Any = None, timeout: Any = None) -> Any:
         kinds = datastore_pb2.RunQueryRequest, RunQueryResponse
@@ -57,33 +46,28 @@ class LazyHTTPDatastoreAPI(_http.HTTPDatastoreAPI):
         return super().commit(request=request, retry=retry, timeout=timeout)  # type: ignore[no-untyped-call]  # upstream is untyped
 
 
-_STOCK: Final = {LazyDatastoreClient: DatastoreClient, LazyHTTPDatastoreAPI: _http.HTTPDatastoreAPI}
-_LAZY_API = "_lazyentity_api"
-# Version 2.20 came with the first.
-_HELPERS: Final = tuple(
+_LAZY: Final = frozenset((LazyDatastoreClient, LazyHTTPDatastoreAPI))
+_METHODS: Final = frozenset(
     name
-    for name in ("get_transaction_options", "get_read_options", "set_database_id_to_request")
-    if hasattr(helpers, name)
+    for kind in (DatastoreClient, _http.HTTPDatastoreAPI)
+    for name in dir(kind)
+    if not name.startswith("_")
 )
-_helpers_now = operator.attrgetter(*_HELPERS)
-_OWN_HELPERS: Final = [
-    UpstreamModules(helpers).upstream_function(helpers, name) for name in _HELPERS
-]
-_METHODS = frozenset(name for kind in _OWN for name in dir(kind) if not name.startswith("_"))
+_LAZY_API: Final = "_lazyentity_api"
 
 
 def lazy_api(api: Any) -> Any:
     """Return the lazy counterpart of a client's API object; the same one each time.
 
     Only the API objects that a client makes for itself have one. Anything else (a mock, a subclass,
-    an object with somebody's own method or transport) is returned as it is. So is an HTTP API
-    object while its class has somebody's own method.
+    an object with somebody's own method or transport) is returned as it is. So is every API object
+    while the client's guard is not intact.
     """
     making = _makers.get(type(api))
-    if making is None:
+    if making is None or not CLIENT.guard.is_intact():
         return api
     attributes = vars(api)
-    if not _METHODS.isdisjoint(attributes) or _is_http_replaced(api):
+    if not _METHODS.isdisjoint(attributes):
         return api
     name, make = making
     under = attributes.get(name)
@@ -95,35 +79,14 @@ def lazy_api(api: Any) -> Any:
     return kept[1] or api
 
 
-def reads_as_known(api: Any, method: str) -> bool:
-    """Whether an API object is a lazy one, and nobody replaced a method that it reads with.
+def is_lazy(api: Any, method: str) -> bool:
+    """Whether an API object is a lazy one, without somebody's own method on the object.
 
     Args:
         api: of a client.
         method: ``"lookup"`` or ``"run_query"``.
     """
-    stock = _STOCK.get(type(api))
-    return (
-        stock is not None
-        and method not in vars(api)
-        and getattr(stock, method) is _OWN[stock][method]
-    )
-
-
-def options_are_known() -> bool:
-    """Whether nobody replaced a helper by which the client makes the options of a read."""
-    # Asked at each read: by identity, and in C.
-    return all(map(operator.is_, _helpers_now(helpers), _OWN_HELPERS))
-
-
-def _is_http_replaced(api: Any) -> bool:
-    # The lazy counterpart sends reads by itself, and would bypass a replacement in the class, or
-    # give the function that sends requests other classes than the client does.
-    stock = _http.HTTPDatastoreAPI
-    return type(api) is stock and not (
-        all(getattr(stock, name) is own for name, own in _OWN[stock].items())
-        and is_upstream(_http._rpc, _http)
-    )
+    return type(api) in _LAZY and method not in vars(api)
 
 
 def _lazy_grpc_api(api: Any) -> Any:

@@ -10,7 +10,7 @@ from google.cloud.datastore.key import Key
 from google.cloud.datastore_v1.types import entity as entity_pb2
 
 from lazyentity._backend import key_message
-from lazyentity.codec.keys import DIRECT, encodes_as_known
+from lazyentity.codec.keys import DIRECT
 from lazyentity.patches.api.protoplus import wrapped
 
 _to_protobuf = operator.methodcaller("to_protobuf")
@@ -29,8 +29,8 @@ def key_to_protobuf(key: Any, original: Callable[[Any], Any]) -> Any:
 
 
 def encoded_key(key: Any) -> Any:
-    """Return what ``key.to_protobuf()`` returns, whoever made the method, in less time."""
-    return key_to_protobuf(key, _to_protobuf) if encodes_as_known() else key.to_protobuf()
+    """Return what ``key.to_protobuf()`` of the client returns, in less time."""
+    return key_to_protobuf(key, _to_protobuf)
 
 
 def key_is_partial(key: Any, original: Callable[[Any], Any]) -> Any:

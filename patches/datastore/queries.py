@@ -1,61 +1,119 @@
-"""Pages of queries that are sent as bytes.
+"""Queries whose pages are sent as bytes, and whose entities are reached without Python code.
 
 ``Iterator._next_page`` makes a dozen proto-plus messages for each page, and the generated client
-copies them into one more.
+copies them into one more. ``Page.__next__`` of google-api-core takes about as long as converting a
+small entity lazily does, and so does making the proxy of an entity that the client would convert.
 """
 
 from __future__ import annotations
 
 import base64
+import functools
+import itertools
 import operator
-from collections.abc import Callable
-from types import MethodType, NoneType
+from collections.abc import Iterator
+from types import NoneType
 from typing import Any, Final
 
+from google.api_core import page_iterator
 from google.cloud.datastore import query as query_module
 from google.cloud.datastore_v1.types import datastore as datastore_pb2
 from google.cloud.datastore_v1.types import query as query_pb2
+from google.protobuf.message import DecodeError
 
-from lazyentity.codec.interruptions import raise_if_of_handler
+from lazyentity._backend import EntityReader
 from lazyentity.patches.api.requests import QueryBytes, query_head
-from lazyentity.patches.api.responses import explain_metrics_of
-from lazyentity.patches.datastore.apis import options_are_known, reads_as_known
-from lazyentity.patches.datastore.pages import lazy_page, page_of
-from lazyentity.patches.upstream import UpstreamModules, bound, is_upstream
+from lazyentity.patches.api.responses import RunQueryResponse
+from lazyentity.patches.datastore.apis import is_lazy
+from lazyentity.patches.datastore.reading import read_message
+from lazyentity.patches.datastore.seams import CLIENT
 
 _RunQueryRequest: Any = datastore_pb2.RunQueryRequest.pb()
 _AND: Final = query_pb2.CompositeFilter.Operator.AND
 _HAS_ANCESTOR: Final = query_pb2.PropertyFilter.Operator.HAS_ANCESTOR
 _Direction: Final = query_pb2.PropertyOrder.Direction
-# Version 2.20 came with explained queries.
-_ExplainMetrics: Any = getattr(query_module, "ExplainMetrics", None)
 
-_METHODS: Final = ("_build_protobuf", "_process_query_results")
-_building = UpstreamModules(query_module).methods(query_module.Iterator, *_METHODS)
 # A subclass may answer otherwise each time that it is asked.
 _properties_of = operator.attrgetter(
     "ancestor", "distinct_on", "filters", "kind", "namespace", "order", "project", "projection"
 )
-_properties = _properties_of(query_module.Query)
+_properties: Final = _properties_of(query_module.Query)
 _FILTERS: Final = frozenset((query_module.PropertyFilter, query_module.And, query_module.Or))
 _OPTIONAL_STR: Final = frozenset((str, NoneType))
 
 
-def next_page(iterator: Any, original: Callable[[Any], Any]) -> Any:
+class LazyPage(page_iterator.Page):
+    """A page that converts its items in ``map``.
+
+    ``next(page)`` and the iterators of a page go through the same items, as they do upstream. An
+    item that cannot be converted raises, and does not end the iteration. The remaining items are
+    counted themselves; upstream's own count (``_remaining``) is not kept.
+
+    Args:
+        parent: the iterator of the query.
+        response: a lazy response.
+        reader: makes the entities.
+    """
+
+    def __init__(self, parent: Any, response: RunQueryResponse, reader: EntityReader) -> None:
+        super().__init__(parent, response.batch._entities, functools.partial(_read_item, reader))  # type: ignore[no-untyped-call]  # upstream is untyped
+        self._reader = reader
+
+    def __iter__(self) -> Iterator[Any]:
+        return map(self._item_iter.read_next, itertools.repeat(self._reader))
+
+    def unboxed(self) -> Iterator[Any]:
+        """As ``iter(page)``, with rows in place of entities that only the page's reader sees."""
+        return map(_row, self._item_iter, itertools.repeat(self._reader))
+
+    @property
+    def remaining(self) -> int:
+        """How many items have not been asked for yet."""
+        return operator.length_hint(self._item_iter)
+
+
+def _row(handle: Any, reader: EntityReader) -> Any:
+    return handle.to_unboxed(reader)
+
+
+def _read_item(reader: EntityReader, _iterator: Any, message: Any) -> Any:
+    return read_message(message, reader)
+
+
+def unboxed_of_query(iterator: Any) -> Iterator[Any]:
+    """Return an iterator over the entities of a query most of which are unboxed.
+
+    Args:
+        iterator: of the client, or of a wrapped query.
+
+    Raises:
+        ValueError: if it was started already, as ``iter(iterator)`` raises it.
+    """
+    items: Iterator[Any] = iter(iterator)
+    # Code that somebody puts around the iteration is to see entities.
+    return _unboxed(iterator) if CLIENT.guard.is_intact() else items
+
+
+def _unboxed(iterator: Any) -> Iterator[Any]:
+    # As Iterator._items_iter() upstream, which counts an entity once it was converted.
+    for page in iterator._page_iter(increment=False):
+        for entity in page.unboxed() if type(page) is LazyPage else page:
+            iterator.num_results += 1
+            yield entity
+
+
+def next_page(iterator: Any, reader: EntityReader) -> Any:
     """Return the next page of a query, as ``Iterator._next_page`` does.
 
     Args:
         iterator: of the client, or of a wrapped query.
-        original: the client's method, or somebody's replacement of it. It is called for
-            transactions, for options that change more of the request, for values and filters of
-            other types than the client's, and where somebody replaced a function on the way.
+        reader: makes the entities.
+
+    Returns:
+        The page; None, and nothing was sent, if the client has to make it: after the last page, for
+        transactions, options that change more of the request, values and filters of other types
+        than the client's, and while the client's guard is not intact.
     """
-    page = _page(iterator) if is_upstream(original, query_module) else None
-    return lazy_page(bound(original, iterator)() if page is None else page)
-
-
-def _page(iterator: Any) -> Any:
-    """Return the next page; None, and nothing was sent, if the client has to make it."""
     client, query = iterator.client, iterator._query
     offset = iterator._offset
     if (
@@ -65,9 +123,10 @@ def _page(iterator: Any) -> Any:
         # Versions differ in how they go on after a batch of skipped results.
         or not (offset is None or (type(offset) is int and offset == 0))
         or client.current_transaction is not None
-        or not _is_known(iterator)
         or _properties_of(type(query)) != _properties
-        or (_ExplainMetrics is not None and vars(query).get("_explain_options", query) is not None)
+        # Version 2.20 came with explained queries.
+        or vars(query).get("_explain_options") is not None
+        or not CLIENT.guard.is_intact()
     ):
         return None
     project, database, namespace = query.project, client.database, query.namespace
@@ -77,40 +136,41 @@ def _page(iterator: Any) -> Any:
     try:
         head = query_head(project, database, namespace)
         message = _message(iterator, query)
-    except Exception as error:  # noqa: BLE001  # the client makes it again, and raises its error
-        raise_if_of_handler(error)
+    except (ArithmeticError, AttributeError, DecodeError, LookupError, TypeError, ValueError):
+        # The client makes it again, and raises its error.
         return None
     if message is None:
         return None
     api = client._datastore_api
-    if not reads_as_known(api, "run_query"):
+    if not is_lazy(api, "run_query"):
         return None
     request = QueryBytes.of(project, database, head, message)
     given = {"retry": iterator._retry, "timeout": iterator._timeout}
     response = api.run_query(
         request=request, **{name: value for name, value in given.items() if value is not None}
     )
-    metrics = explain_metrics_of(response)
-    if metrics:
-        iterator._explain_metrics = _ExplainMetrics._from_pb(metrics)
-    return page_of(iterator, response)
+    if type(response) is not RunQueryResponse:
+        # Of an interceptor.
+        entities = iterator._process_query_results(response)
+        return page_iterator.Page(iterator, entities, iterator.item_to_value)
+    _go_on(iterator, response.batch)
+    return LazyPage(iterator, response, reader)
 
 
-def _is_known(iterator: Any) -> bool:
-    """Whether the functions that are passed over are the client's own."""
-    return (
-        _building.are_upstream(type(iterator))
-        and all(_is_of_class(iterator, name) for name in _METHODS)
-        and is_upstream(query_module._pb_from_query, query_module)
-        and options_are_known()
-    )
+def _go_on(iterator: Any, batch: Any) -> None:
+    """Set the attributes for the next page, as ``Iterator._process_query_results`` does.
 
-
-def _is_of_class(holder: Any, name: str) -> bool:
-    # vars() would make a dict of the holder's attributes, which are slower to reach then.
-    found = getattr(holder, name)
-    function = getattr(type(holder), name)
-    return type(found) is MethodType and found.__self__ is holder and found.__func__ is function
+    Raises:
+        ValueError: as the client raises it, if the response does not say whether it is the last.
+    """
+    iterator._skipped_results = batch.skipped_results
+    more = batch.more_results
+    is_last = more == query_module._NO_MORE_RESULTS
+    iterator.next_page_token = None if is_last else base64.urlsafe_b64encode(batch.end_cursor)
+    iterator._end_cursor = None
+    if more != query_module._NOT_FINISHED and more not in query_module._FINISHED:
+        raise ValueError("Unexpected value returned for `more_results`.")
+    iterator._more_results = more == query_module._NOT_FINISHED
 
 
 def _message(iterator: Any, query: Any) -> Any:

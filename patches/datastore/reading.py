@@ -13,6 +13,7 @@ from lazyentity.codec import messages
 from lazyentity.codec.values import stock_entity
 from lazyentity.entity import LazyEntity
 from lazyentity.patches.api.entities import HANDLES
+from lazyentity.patches.datastore.seams import CLIENT
 from lazyentity.profiling import observer
 
 
@@ -29,7 +30,12 @@ def read_message(
     if type(entity_message) in HANDLES:
         return entity_message.read(reader)
     message = entity_message._pb if type(entity_message) is entity_pb2.Entity else entity_message
-    if reader.is_stock or type(message) is not messages.Entity or is_eager():
+    if (
+        reader.is_stock
+        or type(message) is not messages.Entity
+        or is_eager()
+        or not CLIENT.guard.is_intact()
+    ):
         return original(entity_message)
     raw = message.SerializeToString()
     entity = LazyEntity._from_raw(raw)

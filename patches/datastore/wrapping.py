@@ -22,12 +22,9 @@ from lazyentity.patches.clients import wrapping_of
 from lazyentity.patches.datastore.apis import lazy_api
 from lazyentity.patches.datastore.keys import encoded_key
 from lazyentity.patches.datastore.lookups import look_up
-from lazyentity.patches.datastore.pages import item_to_entity
-from lazyentity.patches.datastore.queries import next_page
+from lazyentity.patches.datastore.queries import next_page, unboxed_of_query
 from lazyentity.patches.datastore.reading import read_message
-from lazyentity.patches.datastore.seams import CLIENT, CONVERSION, GET_MULTI, NEXT_PAGE
-from lazyentity.patches.datastore.unboxed import unboxed_of_query
-from lazyentity.patches.upstream import is_upstream
+from lazyentity.patches.datastore.seams import CLIENT
 from lazyentity.readers import LAZY, STOCK, prepared_reader
 
 # Version 2.20 came with transactions that their first read begins.
@@ -80,9 +77,6 @@ class _LazyClient(_LazyReads, datastore_client.Client):
         api = super()._datastore_api
         if not self._lazyentity_reader.is_stock:
             adapters.install()
-        elif not CLIENT.is_upstream():
-            # Somebody else's conversions get real messages.
-            return api
         return lazy_api(api)
 
     def get_multi(
@@ -131,11 +125,23 @@ class _LazyClient(_LazyReads, datastore_client.Client):
 
 
 class _LazyIterator(Iterator):
-    """The differences of the iterator of a wrapped query."""
+    """The iterator of a wrapped query.
+
+    Attributes:
+        _lazyentity_reader: makes the entities.
+    """
+
+    _lazyentity_reader: EntityReader
 
     def _next_page(self) -> Any:
-        beneath = Iterator._next_page
-        return next_page(self, NEXT_PAGE.original if beneath is NEXT_PAGE.replacement else beneath)
+        # item_to_value is public: a function of the application gets each message.
+        reader = self._lazyentity_reader
+        page = next_page(self, reader) if self.item_to_value is _convert else None
+        return super()._next_page() if page is None else page  # type: ignore[no-untyped-call]  # upstream is untyped
+
+
+def _convert(iterator: Any, message: Any) -> Any:
+    return read_message(message, iterator._lazyentity_reader)
 
 
 class _LazyQuery(_LazyReads, Query):
@@ -149,14 +155,13 @@ class _LazyQuery(_LazyReads, Query):
         iterator = super().fetch(*args, **kwargs)  # type: ignore[no-untyped-call]  # upstream is untyped
         if issubclass(type(iterator.client), datastore_client.Client):
             iterator.client = _wrap(iterator.client, reader)
-        iterator.item_to_value = item_to_entity(reader)
-        if type(iterator) is Iterator:
-            iterator.__class__ = _wrapped_iterator
-            # Not with the keys of a class: CPython 3.11 would search these for each entity.
-            attributes, values = vars(iterator), dict(vars(iterator))
-            attributes.clear()
-            attributes.update(values)
-        return iterator
+        iterator.item_to_value = _convert
+        iterator._lazyentity_reader = reader
+        if type(iterator) is not Iterator:
+            return iterator
+        made: Any = object.__new__(_wrapped_iterator)
+        vars(made).update(vars(iterator))
+        return made
 
 
 def reading(client: datastore_client.Client) -> datastore_client.Client:
@@ -188,17 +193,16 @@ def conversion_of(client: datastore_client.Client) -> Callable[[Any], Any]:
 
 def gets_as_known(client: datastore_client.Client) -> bool:
     """Whether ``client.get()`` runs no code of a subclass, and nobody else's."""
-    return is_upstream(client.get, datastore_client) and is_upstream(
-        client.get_multi, datastore_client, _LazyClient.get_multi, GET_MULTI.replacement
-    )
+    kind = type(client)
+    is_known = kind in (datastore_client.Client, _subclasses.get(datastore_client.Client))
+    return is_known and CLIENT.guard.is_intact()
 
 
 def reader_of(client: datastore_client.Client) -> EntityReader | None:
     """Return the reader of a client, patched or wrapped; None if the client makes the entities."""
     if isinstance(client, _LazyReads):
         return client._lazyentity_reader
-    # Somebody else may have replaced the conversion after us.
-    if CLIENT.patch.active and helpers.entity_from_protobuf is CONVERSION.replacement:
+    if CLIENT.patch.active and CLIENT.guard.is_intact():
         return STOCK if CLIENT.patch.eager else LAZY
     return None
 

@@ -18,4 +18,5 @@ CLIENT: Final = rest_client(
     SUPPORTED_VERSIONS,
     "gcloud.aio.datastore",
     session=("gcloud.aio.auth.session", "AioSession.post"),
+    response=("aiohttp.client_reqrep", "ClientResponse.json"),
 )

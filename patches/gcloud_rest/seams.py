@@ -18,4 +18,5 @@ CLIENT: Final = rest_client(
     SUPPORTED_VERSIONS,
     "gcloud.rest.datastore",
     session=("gcloud.rest.auth.session", "SyncSession.post"),
+    response=("requests.models", "Response.json"),
 )

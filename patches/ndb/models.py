@@ -21,7 +21,7 @@ from lazyentity._mode import eager
 from lazyentity.codec import errors
 from lazyentity.codec.undecoded import UNDECODED
 from lazyentity.entity import LazyEntity
-from lazyentity.patches.api.entities import EntityHandle, ParsedEntityHandle
+from lazyentity.patches.api.entities import EntityHandle
 from lazyentity.patches.ndb.mappings import ModelMapping, mapping_for, named_kind, ndb_key
 from lazyentity.patches.ndb.profiling import count_model
 from lazyentity.patches.ndb.seams import CLIENT, CONVERSION, MESSAGE_CONVERSION
@@ -214,7 +214,7 @@ def _eager_model(protobuf: Any) -> Any:
     if (
         chosen is not None
         and issubclass(chosen, model.Expando)
-        and not issubclass(type(protobuf), ParsedEntityHandle)
+        and protobuf._made() is None
         and model._entity_from_ds_entity is CONVERSION.replacement
     ):
         entity = LazyEntity._from_raw(protobuf.raw)

@@ -5,12 +5,19 @@ Nothing of the client is imported before the application imports it.
 
 from __future__ import annotations
 
+from lazyentity.patches.guard import Guard
 from lazyentity.patches.registry import EitherSeam, Seam, replacing
 from lazyentity.patches.spec import ClientSpec
+from lazyentity.patches.upstream import paths_of
 
 
 def rest_client(
-    name: str, distribution: str, supported: str, package: str, session: tuple[str, str]
+    name: str,
+    distribution: str,
+    supported: str,
+    package: str,
+    session: tuple[str, str],
+    response: tuple[str, str],
 ) -> ClientSpec:
     """Return the description of a client.
 
@@ -21,24 +28,44 @@ def rest_client(
         supported: the versions, as in a requirement.
         package: the package of the client.
         session: module and path of the function that sends requests of every kind.
+        response: module and path of the function that parses the JSON of a response.
     """
     calls = f"{name.replace('-', '_')}.calls"
+    post = EitherSeam(
+        Seam(f"{package}.datastore", "Datastore._post", replacing(calls, "replace_post")),
+        # Before 9.2, each method of the client sends by itself.
+        Seam(*session, replacing(calls, "replace_session_post")),
+    )
+    init = Seam(f"{package}.entity", "Entity.__init__", replacing("rest.calls", "replace_init"))
+    passed_by = {
+        f"{package}.datastore": (
+            "Datastore._build_lookup_result",
+            "Datastore.entity_result_kind",
+            "Datastore.query_result_batch_kind",
+            "Datastore.query_result_kind",
+        ),
+        f"{package}.entity": (
+            "Entity.from_repr",
+            "Entity.value_kind",
+            "EntityResult.entity_kind",
+            "EntityResult.from_repr",
+        ),
+        f"{package}.query": (
+            "QueryResult.from_repr",
+            "QueryResult.query_result_batch_kind",
+            "QueryResultBatch.entity_result_kind",
+            "QueryResultBatch.from_repr",
+        ),
+        f"{package}.value": ("Value.from_repr",),
+        response[0]: (response[1],),
+    }
     return ClientSpec(
         name=name,
         distribution=distribution,
         supported=supported,
         needs_native=True,
         waits_for_import=package,
-        seams=[
-            EitherSeam(
-                Seam(f"{package}.datastore", "Datastore._post", replacing(calls, "replace_post")),
-                # Before 9.2, each method of the client sends by itself.
-                Seam(*session, replacing(calls, "replace_session_post")),
-            ),
-            Seam(f"{package}.entity", "Entity.__init__", replacing("rest.calls", "replace_init")),
-        ],
-        uses={
-            f"{package}.datastore": ("Datastore._build_lookup_result",),
-            f"{package}.value": ("Value._get_supported_types",),
-        },
+        guard=Guard((init, *paths_of(passed_by)), (post,)),
+        seams=[post, init],
+        uses={f"{package}.datastore": ("Datastore._build_lookup_result",)},
     )

@@ -65,7 +65,6 @@ say(same=before == (list(warnings.filters), logging.root.level, list(logging.roo
 
 _CALLERS = {
     "refused": ("from google.cloud.datastore import version; version.__version__ = '1.0'", ""),
-    "too late": ("", "from google.cloud.datastore.helpers import entity_from_protobuf\n"),
 }
 
 
@@ -175,82 +174,3 @@ class TestBackend:
         last = finished.stderr.splitlines()[-1]
         assert last.startswith(f"ImportError: LAZYENTITY_BACKEND={value!r} is not a backend")
         assert "'native' and 'pure'" in last
-
-
-class TestOldReferences:
-    """A module that imported entity_from_protobuf by name before patch() goes on with stock's."""
-
-    HOLDER = "from google.cloud.datastore.helpers import entity_from_protobuf as convert\n"
-
-    @pytest.fixture
-    def modules(self, tmp_path: Path) -> dict[str, str]:
-        """The environment in which ``holder`` and ``other_holder`` can be imported."""
-        (tmp_path / "holder.py").write_text(self.HOLDER)
-        (tmp_path / "other_holder.py").write_text(self.HOLDER)
-        (tmp_path / "bystander.py").write_text("from google.cloud.datastore import helpers\n")
-        return _with_path(tmp_path)
-
-    def test_are_named_in_one_warning(self, modules: dict[str, str]) -> None:
-        """The main program is, too."""
-        state = ask(
-            self.HOLDER
-            + """
-import holder, other_holder, bystander, lazyentity
-with warnings.catch_warnings(record=True) as caught:
-    warnings.simplefilter("always")
-    lazyentity.patch()
-    lazyentity.patch()
-say(caught=[(one.category.__name__, str(one.message)) for one in caught])
-""",
-            **modules,
-        )
-        ((category, text),) = state["caught"]
-        assert category == "RuntimeWarning"
-        assert sorted(text.rpartition(": ")[2].split(", ")) == [
-            "__main__",
-            "holder",
-            "other_holder",
-        ]
-        assert state["patched"] == ["datastore"]
-
-    def test_are_not_there_when_imported_after(self, modules: dict[str, str]) -> None:
-        """A module imported while patched has the patched function; there is no warning."""
-        state = ask(
-            """
-import lazyentity
-with warnings.catch_warnings(record=True) as caught:
-    warnings.simplefilter("always")
-    lazyentity.patch()
-    import holder
-from google.cloud.datastore_v1.types import entity
-lazy = type(holder.convert(entity.Entity())).__name__
-lazyentity.unpatch()
-stock = type(holder.convert(entity.Entity())).__name__
-"""
-            "ours = [each for each in caught if each.category is RuntimeWarning]\n"
-            "say(caught=len(ours), lazy=lazy, unpatched=stock)",
-            **modules,
-        )
-        assert state["caught"] == 0
-        assert state["lazy"] == "LazyEntity"
-        assert state["unpatched"] == "Entity"
-
-    def test_go_on_with_correct_stock_entities(self, modules: dict[str, str]) -> None:
-        """Such a module's conversions are stock, also of a lazy read's result."""
-        state = ask(
-            """
-import holder, lazyentity
-from google.cloud.datastore_v1.types import datastore, entity, query
-warnings.simplefilter("ignore")
-lazyentity.patch()
-from lazyentity.patches.api.responses import LookupResponse
-message = entity.Entity(properties={"a": entity.Value(integer_value=7)})
-found = datastore.LookupResponse(found=[query.EntityResult(entity=message)])
-response = LookupResponse.deserialize(datastore.LookupResponse.serialize(found))
-converted = holder.convert(message), holder.convert(response.found[0].entity)
-say(types=[type(one).__name__ for one in converted], values=list(map(dict, converted)))
-""",
-            **modules,
-        )
-        assert state["types"] == ["Entity", "Entity"]
-        assert state["values"] == [{"a": 7}, {"a": 7}]

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import functools
-import warnings
 from collections.abc import Callable
 from typing import Any
 from unittest import mock
 
 import pytest
-import wrapt
 from google.cloud import datastore
 from google.cloud.datastore import batch as batch_module
 from google.cloud.datastore import client as client_module
@@ -21,37 +18,17 @@ import lazyentity
 from lazyentity.patches.registry import EitherSeam, Patch, Seam
 from tests.patches.seams import ORIGINALS, standing
 
-OF_WRITES: list[tuple[Any, str]] = [
+SEAMS: list[tuple[Any, str]] = [
     (datastore.Key, "to_protobuf"),
-    (datastore.Key, "is_partial"),
     (client_module.Client, "put_multi"),
     (batch_module.Batch, "put"),
-    (batch_module.Batch, "_add_delete_key_pb"),
-    (batch_module.Batch, "mutations"),
-]
-"""Replaced attributes of writes, keys and batches."""
-
-OF_READS: list[tuple[Any, str]] = [
     (client_module.Client, "get_multi"),
     (query_module.Iterator, "_next_page"),
-]
-
-PASSED_OVER: list[tuple[Any, str]] = [
-    (batch_module, "_assign_entity_to_pb"),
-    (batch_module.Batch, "_add_partial_key_entity_pb"),
-    (batch_module.Batch, "_add_complete_key_entity_pb"),
-]
-"""The client's own functions that the replacements do not call."""
-
-SEAMS: list[tuple[Any, str]] = [
-    *OF_WRITES,
-    *OF_READS,
     (helpers, "entity_from_protobuf"),
     (helpers, "entity_to_protobuf"),
     (client_module.Client, "_datastore_api"),
     (DatastoreAsyncClient, "lookup"),
     (DatastoreAsyncClient, "run_query"),
-    (DatastoreAsyncClient, "commit"),
 ]
 """Written by hand: the declared seams are what the test below is to check."""
 
@@ -146,103 +123,10 @@ def test_the_first_of_two_seams_that_is_there(lacking: str | None) -> None:
                 patch.apply()
 
 
-Call = tuple[str, int, list[str]]
-
-
-def _spy(original: Any, calls: list[Call], name: str) -> Any:
-    @functools.wraps(original)
-    def spy(*arguments: Any, **keywords: Any) -> Any:
-        calls.append((name, len(arguments), sorted(keywords)))
-        return original(*arguments, **keywords)
-
-    return spy
-
-
-def _wrapt_spy(original: Any, calls: list[Call], name: str) -> Any:
-    def spy(wrapped: Any, instance: Any, arguments: Any, keywords: Any) -> Any:
-        calls.append((f"{name} of {type(instance)}", len(arguments), sorted(keywords)))
-        return wrapped(*arguments, **keywords)
-
-    return wrapt.FunctionWrapper(original, spy)
-
-
-@pytest.mark.parametrize("spy", [_spy, _wrapt_spy])
-def test_what_was_put_around_functions_before_is_called(
-    client: Client, monkeypatch: pytest.MonkeyPatch, spy: Callable[..., Any]
-) -> None:
-    """As often as by a stock client, with the same arguments, and as a method of the instance.
-
-    Reads are lazy nevertheless.
-    """
-    calls: list[Call] = []
-    for holder, name in [*OF_WRITES, *OF_READS, *PASSED_OVER]:
-        original = vars(holder)[name]
-        if isinstance(original, property):
-            replaced: Any = property(spy(original.fget, calls, name))
-        else:
-            replaced = spy(original, calls, name)
-        monkeypatch.setattr(holder, name, replaced)
-
-    def write_and_read(kind: type) -> list[Call]:
-        calls.clear()
-        stored = datastore.Entity(client.key("Spied", 1))
-        created = datastore.Entity(client.key("Spied"))
-        client.put_multi([stored, created])
-        assert type(client.get(stored.key)) is kind
-        assert [type(entity) for entity in client.query(kind="Spied").fetch()] == [kind, kind]
-        client.delete_multi([stored.key, created.key])
-        return calls.copy()
-
-    by_stock = write_and_read(datastore.Entity)
-    assert len({name for name, *_ in by_stock}) == 10
-    lazyentity.patch()
-    patched = write_and_read(lazyentity.LazyEntity)
-    lazyentity.unpatch()
-    assert patched == by_stock
-    assert write_and_read(datastore.Entity) == by_stock
-
-
-@pytest.mark.parametrize(
-    ("holder", "name", "kind"),
-    [
-        (holder, name, kind)
-        for holder, name in [*OF_WRITES, *OF_READS, (client_module.Client, "_datastore_api")]
-        for kind in (mock.PropertyMock, mock.Mock, mock.NonCallableMock)
-        # An iterator always calls the attribute of this name.
-        if kind is mock.Mock or name != "_next_page"
-    ],
-)
-def test_mocks_of_before_are_asked_as_in_stock(holder: Any, name: str, kind: Any) -> None:
-    """Read from an instance, called and set: they are no methods, and need not be descriptors."""
-
-    def use() -> list[str]:
-        instance = holder.__new__(holder)
-        found = getattr(instance, name)
-        if callable(found):
-            found()
-        setattr(instance, name, 1)
-        return list(map(str, mocked.mock_calls))
-
-    with mock.patch.object(holder, name, kind()) as mocked:
-        stock = use()
-        mocked.reset_mock()
-        lazyentity.patch("datastore")
-        assert use() == stock
-        lazyentity.unpatch()
-
-
-@pytest.mark.parametrize(
-    ("holder", "name"),
-    [
-        (client_module.Client, "_datastore_api"),
-        (batch_module.Batch, "mutations"),
-        (datastore.Key, "is_partial"),
-    ],
-)
-def test_properties_keep_their_setter(
-    holder: Any, name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """One that somebody gave them, or else the text of the error."""
+def test_a_property_keeps_its_setter(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that somebody gave it, or else the text of the error."""
+    holder: Any = client_module.Client
+    name = "_datastore_api"
     original = vars(holder)[name]
 
     def set_attribute() -> str:
@@ -259,12 +143,3 @@ def test_properties_keep_their_setter(
         assert vars(holder)[name] is not given
         assert set_attribute() == stock
         lazyentity.unpatch()
-
-
-@pytest.mark.usefixtures("searched_modules")
-def test_patching_warns_of_nothing_here() -> None:
-    """No module that is loaded here is reported as patched too late."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        lazyentity.patch()
-    assert caught == []

@@ -242,7 +242,7 @@ class TestLeftAlone:
         assert requests == [_lookup_request(1, 2, 99)]
         assert entity_types(found) == {"LazyEntity"}
 
-    @pytest.mark.parametrize("method", ["lookup", "run_query", "commit"])
+    @pytest.mark.parametrize("method", ["lookup", "run_query"])
     def test_mocks(self, ports: Ports, method: str) -> None:
         """Called as in stock: without the client, unlike a function in a class."""
         mocked = mock.AsyncMock(return_value="answer")
@@ -289,7 +289,7 @@ class TestLeftAlone:
         lazyentity.patch("datastore")
         assert seen() == stock
 
-    @pytest.mark.parametrize("method", ["lookup", "run_query", "commit"])
+    @pytest.mark.parametrize("method", ["lookup", "run_query"])
     def test_introspection(self, method: str) -> None:
         """The methods stay coroutine functions with their signatures: mocks are made by these."""
         stock = getattr(DatastoreAsyncClient, method)

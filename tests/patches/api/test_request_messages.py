@@ -24,7 +24,6 @@ from lazyentity.patches.api.requests import (
     MutationBytes,
     QueryBytes,
     commit_request,
-    lookup_request,
     query_head,
 )
 from lazyentity.patches.datastore.keys import key_is_partial, key_to_protobuf
@@ -110,16 +109,6 @@ _OPTIONS = [
     datastore_pb2.ReadOptions(new_transaction={"read_only": {}}),
 ]
 
-_REQUESTS = st.fixed_dictionaries(
-    {},
-    optional={
-        "project_id": st.none() | _TEXT,
-        "database_id": st.text(max_size=3),
-        "keys": st.lists(keys().map(_stock_to_protobuf), max_size=3),
-        "read_options": st.sampled_from(_OPTIONS),
-    },
-)
-
 
 def _check(
     make: Callable[[Any], Any], kind: Any, request: dict[str, Any], change: Callable[[Any], None]
@@ -132,17 +121,6 @@ def _check(
     assert made._pb == stock._pb
     change(made)
     assert {name: str(value) for name, value in request.items()} == before
-
-
-@given(_REQUESTS)
-def test_lookup_requests(request: dict[str, Any]) -> None:
-    """The same message, of the same class, that shares nothing with the request."""
-
-    def change(made: Any) -> None:
-        made.keys.append(entity_pb2.Key())
-        made.read_options.transaction = b"other"
-
-    _check(lookup_request, datastore_pb2.LookupRequest, request, change)
 
 
 def _mutation(key: Key, operation: str) -> Any:
@@ -180,12 +158,6 @@ def test_commit_requests(request: dict[str, Any]) -> None:
     _check(commit_request, datastore_pb2.CommitRequest, request, change)
 
 
-_LOOKUPS_OF_OTHERS = [
-    datastore_pb2.LookupRequest(project_id="p"),
-    {"project_id": "p", "keys": [{"path": [{"kind": "K", "id": 1}]}]},
-    {"project_id": "p", "keys": (entity_pb2.Key(),)},
-    {"project_id": "p", "read_options": {"transaction": b"t"}},
-]
 _COMMITS_OF_OTHERS = [
     datastore_pb2.CommitRequest(project_id="p"),
     {"project_id": "p", "mutations": [{"delete": {"path": [{"kind": "K", "id": 1}]}}]},
@@ -198,7 +170,6 @@ _OTHERS = [mock.sentinel.request, None, {"project_id": "p", "nonsense": 1}, {"pr
 @pytest.mark.parametrize(
     ("make", "request_"),
     [
-        *((lookup_request, request) for request in _LOOKUPS_OF_OTHERS + _OTHERS),
         *((commit_request, request) for request in _COMMITS_OF_OTHERS + _OTHERS),
     ],
     # The repr of a function holds an address, which differs in each process.
@@ -228,10 +199,9 @@ def _query() -> tuple[Any, Any]:
 def _commit() -> tuple[Any, Any]:
     fields = {"project_id": "p", "database_id": "d", "mode": datastore_pb2.CommitRequest.Mode(2)}
     entities = [datastore.Entity(Key("K", number, project="p"), ["text"]) for number in (1, 2)]
-    mutations = [MutationBytes.of("upsert") for _ in entities]
-    for entity, mutation in zip(entities, mutations, strict=True):
+    for entity in entities:
         entity["text"] = "t" * 200
-        mutation.put_entity(lazyentity.raw(entity))
+    mutations = [MutationBytes.of("upsert", lazyentity.raw(entity)) for entity in entities]
     upserts = [{"upsert": helpers.entity_to_protobuf(entity)} for entity in entities]
     real = datastore_pb2.CommitRequest({**fields, "mutations": upserts})
     return commit_request({**fields, "mutations": mutations}), real

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import functools
 import pickle
 from collections.abc import Callable
 from typing import Any
@@ -22,9 +21,9 @@ from lazyentity.patches.beam.coders import ElementCoder
 from lazyentity.patches.beam.elements import LazyElement, of_bytes
 from tests.patches.beam.forms import client_form, form, stock_element
 from tests.support import hostile
-from tests.support.changing import CHANGES, RESIZING, adding_and_deleting, meanwhile, rebuild
+from tests.support.changing import adding_and_deleting, meanwhile
 from tests.support.snapshots import Raised, geo_points_without_address, outcome
-from tests.support.stock import EntityMessage, content, in_order_of, stock_entity
+from tests.support.stock import EntityMessage, content, stock_entity
 from tests.support.strategies import Grammar, entities
 from tests.support.strategies.samples import PLAIN, serialise
 
@@ -268,70 +267,6 @@ def test_the_error_of_a_property_with_a_hostile_key(
 _NAMES = [f"p{number}" for number in range(20)]
 _VALUES: dict[str, Any] = {name: number for number, name in enumerate(_NAMES)}
 _RAW = serialise({**_VALUES, "p5": types.Key(["Kind", 5], project="p").to_client_key()})
-
-
-class _Hooked(types.Key):  # type: ignore[misc]  # announces no types
-    """A key that calls a function when it is converted."""
-
-    act: Callable[[], object]
-
-    def to_client_key(self) -> Any:
-        self.act()
-        return super().to_client_key()
-
-
-def _hooked(act: Callable[[], object]) -> _Hooked:
-    made = _Hooked(["Kind", 1], project="p")
-    made.act = act
-    return made
-
-
-def _both() -> tuple[Any, Any]:
-    """Return Beam's element of an entity and the lazy one, with properties in the same order."""
-    ordered = in_order_of(LazyEntity.from_bytes(_RAW), stock_entity(_RAW))
-    return types.Entity.from_client_entity(ordered), of_bytes(_RAW)
-
-
-def _written(element: Any) -> Any:
-    return client_form(element.to_client_entity())
-
-
-@pytest.mark.parametrize("change", CHANGES)
-def test_a_value_changes_the_others(change: str) -> None:
-    """As Beam's own element: an error, where there are more or fewer then; nothing is lost."""
-    results = []
-    for element in _both():
-        element.properties["p5"] = _hooked(functools.partial(CHANGES[change], element.properties))
-        results.append(outcome(functools.partial(_written, element)))
-        del element.properties["p5"]
-        results.append(form(element))
-    assert results[:2] == results[2:]
-    # In which of two orders the properties are is left to chance: of a swap, that counts.
-    assert change == "swaps" or isinstance(results[0], Raised) is (change in RESIZING)
-
-
-def test_nothing_is_left_out() -> None:
-    """Beam leaves out properties of such a dict without an error."""
-    for place in range(1, 20):
-        element = of_bytes(_RAW)
-        name = list(element.properties)[place]
-        element.properties[name] = _hooked(functools.partial(rebuild, element.properties))
-        written = outcome(element.to_client_entity)
-        if isinstance(written, Raised):
-            assert written.kind is RuntimeError
-        else:
-            assert written.keys() == _VALUES.keys()
-
-
-@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
-def test_the_key_changes_the_values(change: Callable[[Any], object]) -> None:
-    """Keys are converted first: the values are those that are there then."""
-    results = []
-    for element in _both():
-        _ = element.properties["p1"]
-        element.key = _hooked(functools.partial(change, element.properties))
-        results.append(client_form(element.to_client_entity()))
-    assert results[0] == results[1]
 
 
 _USES: dict[str, Callable[[Any], Any]] = {

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import importlib
 import operator
-import sys
 import warnings
 from collections.abc import Callable, Sequence
 from importlib import metadata
-from types import ModuleType
 from typing import Any
 
 import pytest
@@ -230,19 +228,13 @@ def test_an_unsupported_version_is_left_alone(
     }
 
 
-@pytest.mark.parametrize(
-    ("subject", "place"),
-    [
-        pytest.param(name, place, id=f"{name}-{place.path}")
-        for name in _having("reading")
-        for place in _DESCRIBED[name].reading
-    ],
-    indirect=["subject"],
-)
+@pytest.mark.parametrize("subject", _having("conversion"), indirect=True)
 def test_a_conversion_replaced_before_stays_in_charge(
-    subject: Subject, place: Any, is_lazy: Callable[[], bool], monkeypatch: pytest.MonkeyPatch
+    subject: Subject, is_lazy: Callable[[], bool], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is called where stock calls it; one warning names it, or an error where that is strict."""
+    place: Any = _DESCRIBED[subject.name].conversion
+    importlib.import_module(subject.module)
     owner, _, name = place.path.rpartition(".")
     module: Any = importlib.import_module(place.module)
     original = place.current()
@@ -271,20 +263,3 @@ def test_a_conversion_replaced_before_stays_in_charge(
     assert not is_lazy()
     assert set(called) == by_stock
     lazyentity.unpatch()
-
-
-@pytest.mark.parametrize("subject", _having("conversion"), indirect=True)
-@pytest.mark.usefixtures("searched_modules")
-def test_modules_that_hold_the_conversion_are_named(
-    subject: Subject, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Those that imported the function by name before, where the client has one."""
-    importlib.import_module(subject.module)
-    conversion = _DESCRIBED[subject.name].conversion
-    assert conversion is not None
-    holder: Any = ModuleType("holder")
-    original = conversion.current()
-    holder.convert = getattr(original, "__func__", original)
-    monkeypatch.setitem(sys.modules, "holder", holder)
-    with pytest.warns(RuntimeWarning, match=r"patched too late.*holder"):
-        lazyentity.patch(subject.client, strict=True)

@@ -352,6 +352,5 @@ FAILURES: dict[str, tuple[Callable[[RecordingService], None], Read]] = {
         _fetch(retry=FAST),
     ),
     "an unknown end": (_changing(_with_another_end), fetch),
-    "metrics that nobody asked for": (_changing(_explaining), _fetch_explained),
 }
 """How a server fails, and reads of it."""

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from google.api_core import page_iterator
 from google.cloud import datastore
-from google.cloud.datastore import helpers
 from google.cloud.datastore import query as query_module
-from google.protobuf.message import DecodeError
 
 import lazyentity
 from lazyentity._unboxed import unboxed_of
@@ -171,32 +167,6 @@ def test_an_entity_that_was_changed(lazily: datastore.Client, messages: list[Any
     assert next(batches) == {"text": ["changed"], "number": [2]}
 
 
-def test_pages_of_upb_messages(lazily: datastore.Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Code of others may put the upb messages into a page, and change one before."""
-    process: Any = query_module.Iterator._process_query_results
-
-    def processed(iterator: Any, response: Any) -> Any:
-        results = [result._pb for result in process(iterator, response)]
-        results[0].properties["text"].string_value = "changed"
-        return results
-
-    monkeypatch.setattr(query_module.Iterator, "_process_query_results", processed)
-    made = lazyentity.columns(_fetch(lazily), ["text", "number"])
-    assert made["number"] == [1, 2, 3]
-    assert made["text"][0] == "changed"
-
-
-def test_a_malformed_entity(lazily: datastore.Client, messages: list[Any]) -> None:
-    """It is not counted."""
-    iterator = _fetch(lazily)
-    batches = lazyentity.column_batches(iterator, ["number"], 1)
-    next(batches)
-    messages[1]._receive(messages[1].raw[:-1], messages[1].rpc)
-    with pytest.raises(DecodeError):
-        next(batches)
-    assert iterator.num_results == 1
-
-
 def test_messages_are_no_entities(lazily: datastore.Client, messages: list[Any]) -> None:
     """Only the iterators of queries give rows."""
     lazyentity.columns(_fetch(lazily), ["number"])
@@ -204,66 +174,4 @@ def test_messages_are_no_entities(lazily: datastore.Client, messages: list[Any])
         lazyentity.columns(messages, ["number"])
 
 
-def _noting(original: Any, seen: list[Any]) -> Any:
-    def step(*args: Any) -> Any:
-        seen.append(original(*args))
-        return seen[-1]
-
-    return step
-
-
-def _noting_items(original: Any, seen: list[Any]) -> Any:
-    def items(iterator: Any) -> Iterator[Any]:
-        for item in original(iterator):
-            seen.append(item)
-            yield item
-
-    return items
-
-
-def _noting_page(original: Any, seen: list[Any]) -> Any:
-    def next_page(iterator: Any) -> Any:
-        page = original(iterator)
-        if page is None:
-            return None
-        seen.extend(page)
-        return page_iterator.Page(iterator, seen, lambda _, item: item)
-
-    return next_page
-
-
-STEPS: dict[str, tuple[Any, str, Callable[[Any, list[Any]], Any]]] = {
-    "conversion": (helpers, "entity_from_protobuf", _noting),
-    "conversion of items": (query_module, "_item_to_entity", _noting),
-    "items of all clients": (page_iterator.Iterator, "_items_iter", _noting_items),
-    "items of the client": (query_module.Iterator, "_items_iter", _noting_items),
-    "pages": (page_iterator.Page, "__next__", _noting),
-    "making pages": (query_module.Iterator, "_next_page", _noting_page),
-}
 """The steps of an iteration, and functions that others put around them."""
-
-
-@pytest.mark.parametrize("name", STEPS)
-def test_code_of_others_sees_entities(
-    client: datastore.Client, stock: Any, monkeypatch: pytest.MonkeyPatch, name: str
-) -> None:
-    """Each step of an iteration can have code of others around it, which gets every entity."""
-    lazyentity.patch()
-    seen: list[Any] = []
-    with monkeypatch.context() as patching:
-        holder, attribute, noting = STEPS[name]
-        patching.setattr(holder, attribute, noting(getattr(holder, attribute), seen))
-        assert snapshot(lazyentity.columns(_fetch(client), NAMES, missing="null")) == snapshot(
-            stock
-        )
-    # Under a wrapper of the conversion, the client converts.
-    kind = datastore.Entity if name == "conversion" else lazyentity.LazyEntity
-    assert [type(entity) for entity in seen if entity.key] == [kind] * COUNT
-
-
-def test_an_iterator_with_a_method_of_its_own(client: datastore.Client) -> None:
-    """The same, of a single iterator."""
-    iterator = _fetch(lazyentity.wrap(client))
-    original = iterator._items_iter
-    iterator._items_iter = lambda: (item for item in original() if item["number"] != 2)
-    assert lazyentity.columns(iterator, ["number"]) == {"number": [1, 3]}

@@ -15,7 +15,6 @@ from google.cloud import datastore
 from google.cloud.datastore_v1.types import datastore as datastore_pb2
 
 import lazyentity
-from lazyentity.patches.api import protoplus, requests
 from lazyentity.patches.api.requests import CommitBytes, MutationBytes
 from tests.bulk.services import FAST, RecordingService
 from tests.support.entities import fill
@@ -163,26 +162,6 @@ class TestMutations:
         (commit,) = service.commits()
         assert [one.upsert.key.path[0].id for one in commit.mutations] == [1, 7]
 
-    def test_looked_at_before_the_entity_is_there(
-        self, client: Client, service: RecordingService, batch: Any
-    ) -> None:
-        """Encoding runs code of the caller."""
-        entity = datastore.Entity(client.key(KIND, 3))
-
-        class Zone(datetime.tzinfo):
-            def utcoffset(self, _: Any) -> datetime.timedelta:
-                assert len(batch.mutations) == 3
-                return datetime.timedelta(hours=1)
-
-            dst = tzname = lambda *_: None  # not asked for
-
-        entity["when"] = datetime.datetime(2024, 1, 2, tzinfo=Zone())
-        batch.put(entity)
-        batch.commit()
-        (commit,) = service.commits()
-        assert [one.upsert.key.path[0].id for one in commit.mutations] == [1, 2, 3]
-        assert list(commit.mutations[2].upsert.properties) == ["when"]
-
 
 @pytest.mark.parametrize("transport", ["grpc"])
 def test_a_retry_sends_the_same(client: Client, service: RecordingService) -> None:
@@ -197,62 +176,8 @@ def test_a_retry_sends_the_same(client: Client, service: RecordingService) -> No
 _to_protobuf: Any = datastore.Key.to_protobuf
 
 
-def test_a_replaced_encoding_of_keys_is_called(
-    client: Client, service: RecordingService, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """As the client calls it, before and after it is patched."""
-
-    def theirs(key: Any) -> Any:
-        message = _to_protobuf(key)
-        message.path[0].id = 77
-        return message
-
-    for patches in (False, True):
-        if patches:
-            lazyentity.patch("datastore")
-        service.forget()
-        with monkeypatch.context() as replaced:
-            replaced.setattr(datastore.Key, "to_protobuf", theirs)
-            client.put(*_entities(client, 1))
-        (commit,) = service.commits()
-        assert commit.mutations[0].upsert.key.path[0].id == 77
-
-
-def _filled(number: int) -> bytes:
-    entity = datastore.Entity(datastore.Key(KIND, number, project="p"))
-    raw: bytes = lazyentity.raw(entity)
-    return raw
-
-
 class TestMutation:
     """A mutation of bytes can be changed, by several threads as well."""
-
-    def test_it_can_be_changed(self) -> None:
-        mutation = MutationBytes.of("upsert")
-        mutation.put_entity(_filled(1))
-        mutation.base_version = 5
-        assert mutation.base_version == 5
-        assert mutation._parts[2]
-        del mutation.upsert
-        assert "upsert" not in mutation
-
-    @pytest.mark.parametrize("is_whole", [False, True])
-    def test_an_entity_that_comes_while_the_message_is_made(self, is_whole: bool) -> None:
-        """It is there once, whoever is first."""
-        mutation = MutationBytes.of("upsert")
-        made = protoplus.wrapped
-
-        def wrapped(kind: Any, message: Any) -> Any:
-            # The whole of what another thread does, or its first half.
-            mutation._parts[1] = {"upsert": _filled(1)}
-            if is_whole:
-                mutation.put_entity(_filled(1))
-            return made(kind, message)
-
-        with mock.patch.object(requests, "wrapped", wrapped):
-            message = mutation._whole()
-        mutation.put_entity(_filled(1))
-        assert [element.id for element in message.upsert.key.path] == [1]
 
     @pytest.mark.parametrize("transport", ["grpc"])
     def test_mutations_that_are_no_list(self, client: Client) -> None:

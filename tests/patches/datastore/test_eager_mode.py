@@ -146,14 +146,6 @@ class TestPatch:
         lazyentity.patch("ndb", eager=False)
         assert one(client) == STOCK
 
-    def test_what_was_fetched_is_converted_as_the_mode_is_by_then(self, client: Client) -> None:
-        lazyentity.patch()
-        entities = iter(client.query(kind=KIND).fetch())
-        seen = [type(next(entities)).__name__]
-        lazyentity.patch(eager=True)
-        seen += [type(entity).__name__ for entity in entities]
-        assert seen == [LAZY, STOCK, STOCK]
-
     def test_lazy_entities_that_are_there_stay_lazy(self, client: Client) -> None:
         """The mode affects RPCs, not existing entities."""
         lazyentity.patch()

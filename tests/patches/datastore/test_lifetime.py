@@ -41,7 +41,7 @@ def test_clients_of_every_age_work_after_unpatching(make: Make, stock_contents: 
 def test_an_iterator_goes_on(
     client: Client, stock_contents: Any, before: str, is_page: bool
 ) -> None:
-    """Entities are converted by what is in place then, nested ones included, of a page as well."""
+    """A page that came through a patch stays lazy or eager, and another is converted as it is."""
     if before != "stock":
         lazyentity.patch(eager=before == "eager")
     iterator = client.query(kind=KIND, order=["__key__"]).fetch()
@@ -50,7 +50,7 @@ def test_an_iterator_goes_on(
     (lazyentity.patch if before == "stock" else lazyentity.unpatch)()
     found += entities
     kinds = ["LazyEntity" if before == "lazy" else "Entity"]
-    kinds += ["LazyEntity" if before == "stock" else "Entity"] * 2
+    kinds += ["Entity" if before == "eager" else "LazyEntity"] * 2
     assert [entity_types(entity) for entity in found] == [{kind} for kind in kinds]
     assert describe(found) == stock_contents["fetch"]
 

@@ -12,9 +12,7 @@ from typing import Any
 import grpc
 import pytest
 from google.cloud import datastore
-from google.cloud.datastore import helpers
 from google.cloud.datastore.query import And, Or, PropertyFilter, Query
-from google.cloud.datastore_v1.types import datastore as datastore_pb2
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -22,10 +20,9 @@ import lazyentity
 from lazyentity.patches.api.requests import LookupBytes, QueryBytes
 from tests.bulk.services import Served, connected
 from tests.patches.datastore.activations import LAZILY, Activate
-from tests.patches.datastore.read_cases import AT_ONCE, COUNT, KIND, get
+from tests.patches.datastore.read_cases import AT_ONCE, KIND, get
 from tests.patches.datastore.recording import Recording, intercept
 from tests.support import clients, hostile
-from tests.support.forks import answer
 
 Client = datastore.Client
 
@@ -242,21 +239,6 @@ def test_as_stock(
     assert _sent(running, options, activate, read) == expected
 
 
-def test_a_replaced_helper_is_called(
-    running: Served, activate: Activate, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The options of a read come from a function that an application put in."""
-    original: Any = helpers.get_read_options
-
-    def eventual(_: Any, *args: Any, **kwargs: Any) -> Any:
-        return original(True, *args, **kwargs)
-
-    monkeypatch.setattr(helpers, "get_read_options", eventual)
-    _, sent, _ = _sent(running, {}, activate, READS["query"])
-    asked = {call[-1].read_options.read_consistency for call in sent}
-    assert asked == {datastore_pb2.ReadOptions.ReadConsistency.EVENTUAL}
-
-
 def test_a_page_is_iterated_without_python_code(running: Served, activate: Activate) -> None:
     """A generator would end with the first exception of a signal handler, and the page with it."""
     with connected(running) as client:
@@ -298,10 +280,3 @@ client = make_client(int(sys.argv[1]), sys.argv[2])
 found = list(client.query(kind=sys.argv[3]).fetch())
 print(json.dumps([len(found), client.get(found[0].key)["number"], seen]))
 """
-
-
-@pytest.mark.parametrize("transport", ["grpc", "http"])
-def test_methods_that_were_wrapped_before_the_patch(running: Served, transport: str) -> None:
-    """They get the requests that the client makes."""
-    found = answer("-c", _PROGRAM, str(running.ports[transport]), transport, KIND)
-    assert found == [COUNT, 1, [clients.PROJECT] * 4]

@@ -15,7 +15,6 @@ from lazyentity.patches.api.requests import LookupBytes, QueryBytes
 from tests.bulk.services import RecordingService, Served, connected
 from tests.patches.datastore.activations import (
     ACTIVATIONS,
-    BY_PATCH,
     Activate,
     outcome_of,
     requests_made,
@@ -26,10 +25,8 @@ from tests.patches.datastore.read_cases import (
     KIND,
     SENT_AS_BYTES,
     SENT_BY_CLIENT,
-    WHERE,
     Read,
     fetch,
-    theirs,
 )
 
 Client = datastore.Client
@@ -104,44 +101,6 @@ def test_a_named_database(
         assert {request.database_id for request in stock[1]} == {"named"}
         assert _outcome(service, activate(client), read) == stock
     assert {type(request) for request in made} == {LookupBytes, QueryBytes}
-
-
-@pytest.mark.parametrize(
-    ("where", "activate"),
-    [
-        (where, activate)
-        for where in WHERE
-        for activate in ACTIVATIONS
-        # A wrapper of a client encodes keys, and converts the entities of look-ups, by itself.
-        if activate in BY_PATCH or where not in ("get: the keys", "get: the conversion")
-    ],
-)
-def test_a_replaced_function_is_called(
-    recorded: Client, made: list[Any], where: str, activate: Activate
-) -> None:
-    """Wherever an application puts one on the way."""
-    read, replaced = WHERE[where]
-    reading = activate(recorded)
-    assert read(reading)
-    assert made
-    made.clear()
-    with replaced(reading), pytest.raises(ZeroDivisionError):
-        read(reading)
-    assert not made
-    read(reading)
-    assert made
-
-
-@pytest.mark.parametrize("name", ["_build_protobuf", "_process_query_results"])
-@of_each_activation
-def test_methods_of_an_iterator(
-    recorded: Client, made: list[Any], activate: Activate, name: str
-) -> None:
-    iterator: Any = activate(recorded).query(kind=KIND).fetch()
-    setattr(iterator, name, theirs)
-    with pytest.raises(ZeroDivisionError):
-        list(iterator)
-    assert not made
 
 
 class _TheirIterator(query_module.Iterator):

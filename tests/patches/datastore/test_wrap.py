@@ -10,7 +10,6 @@ from unittest import mock
 
 import pytest
 from google.cloud import datastore
-from google.cloud.datastore import query as query_module
 from google.cloud.datastore.aggregation import AggregationQuery
 from google.cloud.datastore.query import Query
 
@@ -221,24 +220,6 @@ class TestQuery:
             assert types_of(lazyentity.wrap(client.query(kind=KIND))) == LAZY
         # Only responses to lookups hand an id back to a transaction that is begun later.
         assert transaction.id is None or isinstance(transaction.id, bytes)
-
-    def test_the_attributes_of_an_iterator_stay_the_same_dict(
-        self, query: Query, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        """Code that has them from the constructor sees, and changes, the iterator's attributes."""
-        kept: list[Any] = []
-        init: Any = query_module.Iterator.__init__
-
-        def keeping(iterator: Any, *arguments: Any, **options: Any) -> None:
-            init(iterator, *arguments, **options)
-            kept.append(vars(iterator))
-
-        monkeypatch.setattr(query_module.Iterator, "__init__", keeping)
-        for each in (query, lazyentity.wrap(query)):
-            iterator: Any = each.fetch()
-            assert kept[-1] is vars(iterator)
-            kept[-1]["max_results"] = COUNT - 1
-            assert len(list(iterator)) == kept[-1]["num_results"] == COUNT - 1
 
     def test_a_query_without_a_real_client(self) -> None:
         """A mock of a client is passed on as it is."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from tests.patches.rest.applications import ApplicationCases
 from tests.patches.rest.clients import RestClient
 from tests.patches.rest.conversions import ConversionCases
 from tests.patches.rest.reads import ReadCases
@@ -12,5 +11,5 @@ from tests.patches.rest.reads import ReadCases
 pytestmark = pytest.mark.any_backend
 
 
-class TestClient(ApplicationCases, ConversionCases, ReadCases):
+class TestClient(ConversionCases, ReadCases):
     client = RestClient("gcloud-aio")

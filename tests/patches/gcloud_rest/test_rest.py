@@ -12,7 +12,6 @@ import pytest
 
 import lazyentity
 from tests.patches.conftest import Ports
-from tests.patches.rest.applications import ApplicationCases
 from tests.patches.rest.clients import RestClient
 from tests.patches.rest.conversions import ConversionCases
 from tests.patches.rest.reads import ReadCases
@@ -20,7 +19,7 @@ from tests.patches.rest.reads import ReadCases
 pytestmark = pytest.mark.any_backend
 
 
-class TestClient(ApplicationCases, ConversionCases, ReadCases):
+class TestClient(ConversionCases, ReadCases):
     client = RestClient("gcloud-rest")
 
     def test_a_thread_that_begins_with_a_request(self, ports: Ports) -> None:

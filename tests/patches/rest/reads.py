@@ -175,40 +175,6 @@ class ReadCases(ClientCases):
 
         assert not isinstance(self.alike(lambda: self._read(ports, write)), Raised)
 
-    def test_classes_of_an_application(self, ports: Ports) -> None:
-        """Classes that replace the client's in the way that its documentation says."""
-        package: Any = self.client.package
-
-        my_key = subclass(package.Key)
-
-        class MyValue(package.Value):
-            key_kind = my_key
-
-            @classmethod
-            def from_repr(cls, data: Any) -> Any:
-                converted.append(data)
-                return super().from_repr(data)
-
-        class Curious(package.Entity):
-            def __init__(self, key: Any, properties: Any = None) -> None:
-                self.texts = {n for n, v in (properties or {}).items() if "stringValue" in v}
-                super().__init__(key, properties)
-
-        def datastore(entity: Any) -> Any:
-            return self.client.own_kind(EntityResult={"entity_kind": entity})
-
-        mine = subclass(package.Entity, key_kind=my_key, value_kind=MyValue)
-        converted: list[Any] = []
-        for read in (lookup, query):
-            for kind in map(datastore, (mine, Curious)):
-                lazyentity.unpatch()
-                stock = self._read(ports, read, kind=kind)
-                self._patch()
-                converted.clear()
-                lazy = self._read(ports, read, kind=kind)
-                assert converted == []
-                assert without_times(form(lazy)) == without_times(form(stock))
-
     def test_keys_of_an_application_are_known_as_soon_as_in_stock(self, ports: Ports) -> None:
         """The client learns the class of keys when it converts a value, and then can send them."""
         package: Any = self.client.package

@@ -1,0 +1,113 @@
+"""Entities on their way to the server, encoded without proto-plus.
+
+Mutations of batches keep their entities in bytes until somebody looks at them. The batch's list of
+mutations stays the client's own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, Final
+
+from google.cloud.datastore.batch import Batch
+from google.cloud.datastore.entity import Entity
+from google.cloud.datastore.key import Key
+from google.cloud.datastore.transaction import Transaction
+from google.cloud.datastore_v1.types import datastore as datastore_pb2
+from google.cloud.datastore_v1.types import entity as entity_pb2
+
+from lazyentity.codec.errors import refuse_undecoded
+from lazyentity.codec.keys import DIRECT
+from lazyentity.encoding import entity_message, sendable_entity
+from lazyentity.patches.api.protoplus import wrapped
+from lazyentity.patches.api.requests import MutationBytes
+from lazyentity.patches.datastore.keys import key_is_partial
+from lazyentity.patches.datastore.seams import CLIENT
+
+_Mutation: Any = datastore_pb2.Mutation.pb()
+
+_BATCHES: Final = frozenset((Batch, Transaction))
+# No code of the caller runs between the items of these.
+_SEQUENCES: Final = frozenset((list, tuple))
+
+
+def entity_to_protobuf(entity: Any, original: Callable[[Any], Any]) -> Any:
+    """Return the ``google.cloud.datastore_v1.types.Entity`` of an entity.
+
+    Args:
+        entity: a lazy or a stock entity.
+        original: the client's own ``entity_to_protobuf``, for any other object, and while the
+            client's guard is not intact.
+
+    Raises:
+        Exception: the client's own, for a value of the entity.
+        TypeError: if the entity holds an undecoded property of another one.
+        google.protobuf.message.DecodeError: if something malformed would have to be sent.
+    """
+    if not isinstance(entity, Entity) or not CLIENT.guard.is_intact():
+        return original(entity)
+    try:
+        return wrapped(entity_pb2.Entity, entity_message(entity))
+    except ValueError as error:
+        refuse_undecoded(entity, error)
+        raise
+
+
+def put_entity(batch: Any, entity: Any) -> bool:
+    """Put an entity into a batch, as the method of the batch does, if it can be encoded to bytes.
+
+    Args:
+        batch: a ``google.cloud.datastore.Batch``.
+        entity: any object.
+
+    Returns:
+        False, and nothing has changed, if the client has to do it: for entities that it may refuse,
+        keys and batches of subclasses, and while the client's guard is not intact.
+
+    Raises:
+        As :func:`entity_to_protobuf`; then the batch has one more mutation, without an operation.
+    """
+    return _is_known(batch) and _put(batch, entity, batch.project, batch.database)
+
+
+def put_each(batch: Any, entities: Iterable[Any]) -> None:
+    """Put any objects into what ``Client.batch`` returned, which nobody else has.
+
+    Raises:
+        As :func:`put_entity`, and as the batch's own method.
+    """
+    is_known = type(entities) in _SEQUENCES and _is_known(batch)
+    project, database = (batch.project, batch.database) if is_known else (None, None)
+    for entity in entities:
+        if not (is_known and _put(batch, entity, project, database)):
+            batch.put(entity)
+
+
+def _is_known(batch: Any) -> bool:
+    return type(batch) in _BATCHES and DIRECT and CLIENT.guard.is_intact()
+
+
+def _put(batch: Any, entity: Any, project: Any, database: Any) -> bool:
+    if batch._status != batch._IN_PROGRESS or not isinstance(entity, Entity):
+        return False
+    key = entity.key
+    if type(key) is not Key or project != key._project or database != key._database:
+        return False
+    is_partial = key_is_partial(key, bool)
+    operation = "insert" if is_partial else "upsert"
+    mutation = wrapped(datastore_pb2.Mutation, _Mutation())
+    try:
+        encoded = sendable_entity(entity)
+        if type(encoded) is bytes:
+            mutation = MutationBytes.of(operation, encoded)
+        else:
+            getattr(mutation._pb, operation).CopyFrom(encoded)
+    except ValueError as error:
+        refuse_undecoded(entity, error)
+        raise
+    finally:
+        # As the client, which adds a mutation before it encodes the entity.
+        batch._mutations.append(mutation)
+        if is_partial:
+            batch._partial_key_entities.append(entity)
+    return True

@@ -1,0 +1,210 @@
+"""Whatever a client's guard names may be replaced: it is called as by the stock client."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import re
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FunctionType
+from typing import Any
+from unittest import mock
+
+import pytest
+
+import lazyentity
+from lazyentity.patches.clients import CLIENTS
+from lazyentity.patches.upstream import AttributePath
+from tests.conftest import INSTALLED
+from tests.patches.conftest import Ports
+from tests.patches.order_program import COUNT, KIND
+from tests.support.snapshots import outcome
+
+Program = Callable[[Ports], Any]
+
+_ADDRESS = re.compile(r"id='\d+'|0x[0-9a-f]+")
+
+
+def _text(result: Any) -> str:
+    """Return the text of a result, without the addresses of mocks."""
+    return _ADDRESS.sub("", repr(result))
+
+
+def _datastore(ports: Ports) -> Any:
+    from google.cloud import datastore
+    from google.cloud.datastore import helpers
+
+    from tests.support.clients import close, make_client
+    from tests.support.describing import describe
+    from tests.support.entities import fill
+
+    def use(client: Any) -> Iterator[Any]:
+        key = client.key("Guarded", 1)
+        entity = fill(datastore.Entity(key), 1)
+        client.put(entity)
+        client.put_multi([entity, fill(datastore.Entity(client.key("Guarded", 2)), 2)])
+        client.put(datastore.Entity(client.key("Partial")))
+        with client.batch() as batch:
+            batch.put(entity)
+            batch.delete(client.key("Guarded", 3))
+        found = client.get(key)
+        yield describe(found)
+        yield describe(client.get_multi([client.key(KIND, number + 1) for number in range(COUNT)]))
+        query = client.query(kind=KIND, filters=[("number", ">", 0)], order=["number"])
+        yield describe(list(query.fetch(limit=COUNT)))
+        yield [describe(list(page)) for page in client.query(kind=KIND).fetch().pages]
+        yield lazyentity.columns(client.query(kind=KIND).fetch(), ["number"])
+        with client.transaction():
+            found = client.get(key)
+            found["number"] = 5
+            client.put(found)
+        yield describe(helpers.entity_from_protobuf(helpers.entity_to_protobuf(found)._pb))
+
+    used = []
+    for transport, port in ports.items():
+        client = make_client(port, transport)
+        used.append(outcome(lambda: list(use(client))))  # noqa: B023  # called at once
+        close(client)
+    return used
+
+
+def _rest(name: Any, ports: Ports) -> Any:
+    from tests.patches.rest.clients import RestClient, form, without_times
+
+    client = RestClient(name)
+
+    def use(call: Any) -> Any:
+        keys = [client.key(KIND, number + 1) for number in range(COUNT)]
+        return without_times(
+            form([call("lookup", keys), call("runQuery", client.package.Query(KIND))])
+        )
+
+    with client.connected(ports["http"]) as call:
+        return outcome(lambda: use(call))
+
+
+def _beam(_ports: Ports) -> Any:
+    from apache_beam.io.gcp.datastore.v1new import types
+    from google.cloud.datastore import helpers
+
+    from tests.support.describing import describe
+
+    key = types.Key(["Guarded", 1], project="p")
+
+    def use() -> Any:
+        filled: Any = types.Entity(key).to_client_entity()
+        filled.update(number=1, text="text", several=[1, "two"])
+        raw = helpers.entity_to_protobuf(filled)._pb.SerializeToString()
+        element = types.Entity.from_client_entity(lazyentity.LazyEntity.from_bytes(raw))
+        element.properties["more"] = 1
+        return sorted(element.properties), describe(element.to_client_entity())
+
+    return outcome(use)
+
+
+PROGRAMS: dict[str, Program] = {
+    "datastore": _datastore,
+    "gcloud-aio": functools.partial(_rest, "gcloud-aio"),
+    "gcloud-rest": functools.partial(_rest, "gcloud-rest"),
+    "beam": _beam,
+}
+"""Calls of each client: their results in a form that shows no laziness."""
+
+CASES = [
+    (name, path)
+    for name in PROGRAMS
+    if name in INSTALLED
+    for path in (*CLIENTS[name].guard.names, *CLIENTS[name].guard.entries)
+]
+
+
+class _Replacement:
+    """A replacement that counts its calls, and takes the place of an attribute.
+
+    Args:
+        path: of the attribute.
+        kind: ``"wrapper"``, ``"mock"`` or ``"subclass"``.
+    """
+
+    def __init__(self, path: AttributePath, kind: str) -> None:
+        self.calls = 0
+        self._path = path
+        self._kind = kind
+
+    def _count(self, function: Any) -> Any:
+        def counting(*args: Any, **kwargs: Any) -> Any:
+            self.calls += 1
+            return function(*args, **kwargs)
+
+        return counting
+
+    def _of_function(self, function: Any) -> Any:
+        if self._kind == "mock":
+            return mock.MagicMock(side_effect=self._count(function))
+        return functools.wraps(function)(self._count(function))
+
+    def _made(self, value: Any) -> Any:
+        if isinstance(value, type):
+            if self._kind == "mock":
+                return mock.MagicMock(side_effect=self._count(value))
+            init = self._count(vars(value).get("__init__", object.__init__))
+            return type(
+                value.__name__, (value,), {"__init__": init, "__module__": value.__module__}
+            )
+        if isinstance(value, property):
+            return property(self._of_function(value.fget))
+        if isinstance(value, (classmethod, staticmethod)):
+            return type(value)(self._of_function(value.__func__))
+        assert isinstance(value, FunctionType)
+        return self._of_function(value)
+
+    @contextmanager
+    def in_place(self) -> Iterator[None]:
+        holder: Any = importlib.import_module(self._path.module)
+        *outer, name = self._path.path.split(".")
+        for each in outer:
+            holder = getattr(holder, each)
+        value = vars(holder).get(name)
+        if value is None:
+            # Inherited, or not there in this version: then nothing calls it.
+            value = getattr(holder, name, lambda: None)
+        with mock.patch.object(holder, name, self._made(value), create=True):
+            yield
+
+
+@pytest.mark.parametrize("kind", ["wrapper", "mock", "subclass"])
+@pytest.mark.parametrize(("client", "path"), CASES, ids=str)
+def test_a_replacement_is_called_as_by_stock(
+    ports: Ports,
+    monkeypatch: pytest.MonkeyPatch,
+    client: Any,
+    path: AttributePath,
+    kind: str,
+) -> None:
+    program = PROGRAMS[client]
+    stock = _Replacement(path, kind)
+    with stock.in_place():
+        expected = _text(program(ports))
+    before, after = _Replacement(path, kind), _Replacement(path, kind)
+    with before.in_place(), warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        lazyentity.patch(client)
+        assert _text(program(ports)) == expected
+    lazyentity.unpatch()
+    lazyentity.patch(client)
+    with after.in_place():
+        assert _text(program(ports)) == expected
+    assert [before.calls, after.calls] == [stock.calls] * 2
+    # The fast paths are taken again.
+    assert CLIENTS[client].guard.is_intact()
+
+
+@pytest.mark.parametrize("client", [name for name in PROGRAMS if name in INSTALLED])
+def test_the_program_gives_what_stock_gives(ports: Ports, client: Any) -> None:
+    """The comparison above is of something: without a replacement the client is lazy."""
+    program = PROGRAMS[client]
+    stock = program(ports)
+    lazyentity.patch(client)
+    assert program(ports) == stock
