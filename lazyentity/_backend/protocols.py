@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 if TYPE_CHECKING:
@@ -733,134 +733,11 @@ class PropertyIndex(Protocol):
         """
 
 
-class DocumentReader(Protocol):
-    """Decodes the documents of a client, each time into new objects.
-
-    Args:
-        geo_point: makes a point of latitude and longitude.
-        reference: makes a reference to a document, of its name and a client.
-        other_map: converts a map with a name that begins with two underscores, serialised as a
-            ``MapValue``, for a client: it may be another type than a dict.
-        timestamp: the class of timestamps, a subclass of ``datetime`` with an attribute
-            ``_nanosecond``, which is 0 in all of them; None, if the client has to make them.
-    """
-
-    def __init__(
-        self,
-        *,
-        geo_point: Callable[[float, float], Any],
-        reference: Callable[[str, Any], Any],
-        other_map: Callable[[bytes, Any], Any],
-        timestamp: type[Any] | None,
-    ) -> None: ...
-
-
-class DocumentBytes(Protocol):
-    """A serialised response with one document, and perhaps the time of the read and numbers.
-
-    Times are new ``DatetimeWithNanoseconds`` of proto-plus, or None.
-    """
-
-    @classmethod
-    def of(cls, raw: bytes, read_time_number: int, response: Any) -> Any:
-        """Split a response.
-
-        Args:
-            raw: the serialised response. Its field 1 is the document.
-            read_time_number: the number of the field with the time.
-            response: the upb class of the response.
-
-        Returns:
-            None, if there is anything else but numbers in the response, or if it is malformed.
-        """
-
-    @classmethod
-    def again(cls, raw: bytes, read_time_number: int, response: Any) -> Any:
-        """Return an instance for bytes of which :meth:`of` made one before; arguments as there."""
-
-    def is_in(self, collection: str) -> bool:
-        """Whether the document is in a collection, given by its name, and not further below."""
-
-    @property
-    def raw(self) -> bytes: ...
-    @property
-    def name(self) -> str:
-        """The name of the document."""
-
-    @property
-    def read_time(self) -> Any:
-        """The time of the read."""
-
-    @property
-    def create_time(self) -> Any:
-        """The time when the document was made."""
-
-    @property
-    def update_time(self) -> Any:
-        """The time of the last write."""
-
-    def decoded_fields(self, reader: Any, client: Any) -> Any:
-        """Return a new dict of the fields; UNDECODED, if the client has to convert the document."""
-
-    def decoded_value(self, reader: Any, client: Any, names: Sequence[str]) -> Any:
-        """Return the value of a field in fields, by their names; UNDECODED as above, or for none.
-
-        Raises:
-            TypeError, UnicodeEncodeError: if a name is no text.
-        """
-
-
-class DocumentWriter(Protocol):
-    """Encodes the documents of a client.
-
-    Args:
-        other: serialises a ``Value`` of any other object, or raises the client's error.
-        is_for_client: whether a document with this value has to be encoded by the client as a
-            whole: a dict of a subclass, a transform.
-        geo_point: the class of points, with floats as ``latitude`` and ``longitude``.
-        references: the classes of references, with their name, once made, as
-            ``_document_path_internal``.
-        timestamp: the class of datetimes with a ``_nanosecond``.
-        vector: the class of vectors, with a tuple of floats as ``_value``.
-        write: the upb class of a ``Write``.
-    """
-
-    def __init__(
-        self,
-        *,
-        other: Callable[[Any], bytes],
-        is_for_client: Callable[[Any], bool],
-        geo_point: type[Any],
-        references: tuple[type[Any], ...],
-        timestamp: type[Any],
-        vector: type[Any],
-        write: type[Any],
-    ) -> None: ...
-    def update(self, name: str, fields: dict[str, Any]) -> bytes | None:
-        """Serialise a ``Write`` that holds a document of this name, and nothing beside it.
-
-        Returns:
-            None, if the client has to encode the document. Then no value was encoded.
-
-        Raises:
-            Exception: as the client raises it for a value.
-        """
-
-
-_DocumentBytes = DocumentBytes
-_DocumentReader = DocumentReader
-_DocumentWriter = DocumentWriter
 _PropertyIndex = PropertyIndex
 
 
 class NativeBackend(Backend, Protocol):
     """The names that the native backend has beside those of both."""
 
-    @property
-    def DocumentBytes(self) -> type[_DocumentBytes]: ...  # noqa: N802
-    @property
-    def DocumentReader(self) -> type[_DocumentReader]: ...  # noqa: N802
-    @property
-    def DocumentWriter(self) -> type[_DocumentWriter]: ...  # noqa: N802
     @property
     def PropertyIndex(self) -> type[_PropertyIndex]: ...  # noqa: N802

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from lazyentity.native.adapting import type_version
-from lazyentity.native.documents import DocumentBytes, DocumentReader, DocumentWriter
 from lazyentity.native.encoder import (
     complete_key_bytes,
     is_well_formed,
@@ -32,9 +31,6 @@ from lazyentity.native.entities import (
 from lazyentity.native.entityproto import PropertyIndex
 
 __all__ = [
-    "DocumentBytes",
-    "DocumentReader",
-    "DocumentWriter",
     "EntityBytes",
     "EntityIterator",
     "EntityReader",

@@ -59,36 +59,92 @@ cdef enum:
     WRITE_UPDATE = 0x0A
 
 cdef enum:
-    # Messages in messages: request, write, document, entry, Value.
+    # As FIELD_DEPTH, from the request on: request, write, document, entry, Value.
     WRITTEN_DEPTH = 5
 
-# Seconds. Of a DatetimeWithNanoseconds beyond, the client may round a fraction up.
-cdef int64_t LAST_EXACT = 1 << 32
+cdef int64_t LAST_EXACT = 1 << 32  # seconds: beyond, the client's float has no nanosecond
 
 
 cdef class DocumentWriter:
     """Encodes the documents of a client.
 
-    See :class:`lazyentity._backend.protocols.DocumentWriter`.
+    Args:
+        other: serialises a ``Value`` of any other object, or raises the client's error.
+        server_timestamp: the transform that has no class.
+        transforms: the classes of the others.
+        is_for_client: whether a document with this value has to be encoded by the client as a
+            whole: a dict of a subclass, a transform.
+        geo_point: the class of points, with floats as ``latitude`` and ``longitude``.
+        references: the classes of references, with their name, once made, as
+            ``_document_path_internal``.
+        timestamp: the class of datetimes with a ``_nanosecond``.
+        vector: the class of vectors, with a tuple of floats as ``_value``.
     """
 
     cdef object _other
+    cdef object _server_timestamp
+    cdef tuple _transforms
     cdef object _is_for_client
     cdef object _geo_point
     cdef tuple _references
     cdef object _timestamp
     cdef object _vector
 
-    def __init__(self, *, other, is_for_client, geo_point, tuple references, timestamp, vector, write):
+    def __init__(
+        self,
+        *,
+        other,
+        server_timestamp,
+        tuple transforms,
+        is_for_client,
+        geo_point,
+        tuple references,
+        timestamp,
+        vector,
+    ):
         self._other = other
+        self._server_timestamp = server_timestamp
+        self._transforms = transforms
         self._is_for_client = is_for_client
         self._geo_point = geo_point
         self._references = references
         self._timestamp = timestamp
         self._vector = vector
 
+    def transforms(self, dict fields not None):
+        """Return the fields of a document that are transforms: one look at each of its values.
+
+        Returns:
+            A new dict; None, if the client has to encode the document as a whole. It has to if
+            there is a name that it refuses or a value that it treats specially, or if most
+            of the fields are transforms, which it encodes anyway.
+        """
+        cdef dict found = {}
+        for name, value in list(fields.items()):
+            if type(name) is not str or not name:
+                return None
+            kind = type(value)
+            if _is_common(value) or kind is dict or kind is list or kind is tuple:
+                continue
+            if value is self._server_timestamp or _is_one_of(kind, self._transforms):
+                found[name] = value
+            elif self._is_for_client(value):
+                return None
+        return found if 2 * len(found) <= len(fields) else None
+
     def update(self, str name not None, dict fields not None):
-        """As :meth:`lazyentity._backend.protocols.DocumentWriter.update`."""
+        """Serialise a ``Write`` that holds a document, and nothing beside it.
+
+        Args:
+            name: of the document.
+            fields: of the document, by their names.
+
+        Returns:
+            The bytes; None, if the client has to encode the document. Then no value was encoded.
+
+        Raises:
+            Exception: as the client raises it for a value.
+        """
         cdef Buffer buffer
         buffer.data = NULL
         buffer.size = buffer.capacity = buffer.runs = buffer.is_quiet = buffer.is_flat = 0

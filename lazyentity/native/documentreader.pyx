@@ -1,9 +1,12 @@
 """The native backend's decoder of documents: a format in which a dict is a map of values.
 
-Theory of operation. One pass over the bytes makes the dict. It knows the encoding that servers send: maps
-whose entries have a name and then a value, values with one oneof case and nothing beside it. Any other
-bytes, legal or malformed, at any depth, end the attempt: the caller then has the client's own code convert
-the document as a whole. So every document is decoded at most twice, and the client raises every error.
+Theory of operation. It knows the encoding that servers send: maps whose entries have a name and then a
+value, values with one oneof case and nothing beside it. The client's own code decodes any other value,
+legal or malformed, as the field of the document that it is or that it is in, and raises every error.
+
+The client copies what it decoded each time that it hands it out. :func:`_copy_of` copies the values that
+this decoder makes as ``copy.deepcopy()`` does: containers, timestamps, references, points and vectors are
+new objects, all others are shared.
 
 A value has the field numbers of :mod:`lazyentity.native.tags`, with a reference in place of a key,
 and a map in place of an entity.
@@ -11,11 +14,12 @@ and a map in place of an entity.
 
 cimport cython
 from cpython.bytes cimport PyBytes_FromStringAndSize
-from cpython.dict cimport PyDict_SetItem
+from cpython.dict cimport PyDict_Copy, PyDict_Next, PyDict_SetItem
+from cpython.list cimport PyList_GET_SIZE, PyList_GetSlice
 from cpython.object cimport PyObject, PyTypeObject
 from cpython.ref cimport Py_INCREF, Py_XDECREF
 from cpython.unicode cimport PyUnicode_1BYTE_DATA, PyUnicode_GET_LENGTH
-from libc.stdint cimport uint8_t, uint32_t
+from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.string cimport memcmp
 
 from lazyentity.native.tags cimport (
@@ -23,6 +27,7 @@ from lazyentity.native.tags cimport (
     ENTRY_NAME,
     ENTRY_VALUE,
     SECOND_BYTE,
+    TIMESTAMP_NANOS,
     VALUE_ARRAY,
     VALUE_BLOB,
     VALUE_GEO_POINT,
@@ -31,6 +36,7 @@ from lazyentity.native.tags cimport (
 )
 from lazyentity.native.entities cimport (
     UNDECODED,
+    copied_timestamp,
     decode_bare,
     decode_text,
     read_point,
@@ -41,16 +47,19 @@ from lazyentity.native.wire cimport (
     Bytes,
     differ,
     hash_bytes,
-    read_double,
     read_length,
+    read_varint,
     skip_any_field,
 )
 
+import copy
 import datetime
 
 cdef extern from "Python.h":
     const char* PyUnicode_AsUTF8AndSize(object text, Py_ssize_t* size) except NULL
     bint PyUnicode_IS_ASCII(object text)
+
+cdef object deepcopy = copy.deepcopy
 
 cdef enum:
     DOCUMENT_FIELDS = 0x12
@@ -66,29 +75,72 @@ cdef enum:
 
 
 cdef class DocumentReader:
-    """Decodes the documents of a client.
+    """The values that the documents of a client hold, and the client's own conversions.
 
-    See :class:`lazyentity._backend.protocols.DocumentReader`.
+    Args:
+        geo_point: the class of points: made of a latitude and a longitude, which are its attributes.
+        references: the classes of references. Their attributes are ``_path``, ``_client`` and
+            ``_document_path_internal``.
+        vector: the class of vectors, whose only attribute is ``_value``, a tuple of floats.
+        timestamp: the class of timestamps, a subclass of ``datetime`` with an attribute
+            ``_nanosecond``, which is 0 in all of them; None, if the client has to make them.
+        reference: makes a reference of a name and a client; ``UNDECODED``, if the client has to.
+        field: decodes a serialised ``Value`` of any kind, given its name before it and the client
+            after it. The result is new. Raises the client's error.
+        document: decodes the fields of a serialised ``Document`` for a client, likewise. The result
+            need not be a dict.
+        errors: the classes of these errors. After one, all fields are decoded at once.
+
+    Raises:
+        TypeError: if ``timestamp`` is something else.
     """
 
     cdef object _geo_point
-    cdef object _reference
-    cdef object _map
+    cdef tuple _references
+    cdef object _vector
     cdef object _timestamp
+    cdef object _reference
+    cdef object _field
+    cdef object _document
+    cdef tuple _errors
 
-    def __init__(self, *, geo_point, reference, other_map, type timestamp):
+    def __init__(
+        self,
+        *,
+        geo_point,
+        tuple references,
+        vector,
+        type timestamp,
+        reference,
+        field,
+        document,
+        tuple errors,
+    ):
         if timestamp is not None and not issubclass(timestamp, datetime.datetime):
             # Its instances are made past its constructor.
             raise TypeError("timestamp must be a subclass of datetime")
         self._geo_point = geo_point
-        self._reference = reference
-        self._map = other_map
+        self._references = references
+        self._vector = vector
         self._timestamp = timestamp
+        self._reference = reference
+        self._field = field
+        self._document = document
+        self._errors = errors
 
 
-cdef object _value(DocumentReader reader, Bytes at, Bytes end, object client, int depth):
+cdef struct Reading:
+    # One pass over values.
+    PyObject* reader
+    PyObject* client
+    bint is_exact  # the values decoded so far have all that the bytes have
+
+
+cdef object _value(Reading* reading, Bytes at, Bytes end, int depth):
+    # Decodes a value; UNDECODED, if the client has to.
     cdef Bytes span_end
     cdef uint8_t tag
+    cdef DocumentReader reader = <DocumentReader>reading.reader
     value = decode_bare(at, end)
     if value is not UNDECODED or end - at < 2:
         return value
@@ -105,19 +157,34 @@ cdef object _value(DocumentReader reader, Bytes at, Bytes end, object client, in
     if tag == VALUE_TIMESTAMP:
         if reader._timestamp is None:
             return UNDECODED
+        reading.is_exact &= not _has_nanoseconds(at, end)
         return timestamp_of_type(at, end, <PyTypeObject*>reader._timestamp, 0)
     if tag == VALUE_MAP:
-        return _map(reader, at, end, MAP_FIELDS, client, depth + TO_FIELD)
+        return _map(reading, at, end, depth + TO_FIELD)
     if tag == VALUE_ARRAY:
-        return _array(reader, at, end, client, depth + TO_ELEMENT)
+        return _array(reading, at, end, depth + TO_ELEMENT)
     if tag == VALUE_REFERENCE:
         value = decode_text(at, end)
-        return value if value is UNDECODED else reader._reference(value, client)
+        return value if value is UNDECODED else reader._reference(value, <object>reading.client)
     if tag == VALUE_BLOB:
         return PyBytes_FromStringAndSize(<const char*>at, end - at)
     if tag == VALUE_GEO_POINT:
         return _geo_point(reader, at, end)
     return UNDECODED
+
+
+cdef inline bint _has_nanoseconds(Bytes at, Bytes end) noexcept nogil:
+    # Whether a timestamp has a part of a microsecond, which the client loses.
+    cdef uint64_t number
+    cdef uint8_t tag
+    while at < end:
+        tag = at[0]
+        at += 1
+        if not read_varint(&at, end, &number):
+            return 1
+        if tag == TIMESTAMP_NANOS and number % 1000 != 0:
+            return 1
+    return 0
 
 
 cdef object _geo_point(DocumentReader reader, Bytes at, Bytes end):
@@ -128,7 +195,7 @@ cdef object _geo_point(DocumentReader reader, Bytes at, Bytes end):
     return reader._geo_point(latitude, longitude)
 
 
-cdef object _array(DocumentReader reader, Bytes at, Bytes end, object client, int depth):
+cdef object _array(Reading* reading, Bytes at, Bytes end, int depth):
     cdef Bytes item_end
     cdef list items = []
     if depth > MAX_DEPTH:
@@ -139,7 +206,7 @@ cdef object _array(DocumentReader reader, Bytes at, Bytes end, object client, in
         at += 1
         if not read_length(&at, end, &item_end):
             return UNDECODED
-        item = _value(reader, at, item_end, client, depth)
+        item = _value(reading, at, item_end, depth)
         if item is UNDECODED:
             return UNDECODED
         items.append(item)
@@ -147,30 +214,61 @@ cdef object _array(DocumentReader reader, Bytes at, Bytes end, object client, in
     return items
 
 
-cdef inline bint _next_entry(
-    Bytes* cursor, Bytes end, uint8_t tag, Bytes* name, Bytes* name_end, Bytes* value, Bytes* value_end
-) noexcept nogil:
+cdef struct MapEntry:
+    # An entry of a map; its header is the name with both tags.
+    Bytes header
+    Bytes name
+    Bytes name_end
+    Bytes header_end
+    Bytes value
+    Bytes end
+
+
+cdef inline bint _next_entry(Bytes* cursor, Bytes end, uint8_t tag, MapEntry* entry) noexcept nogil:
     # Reads an entry of a map, tag included; otherwise leaves the cursor where it is.
     cdef Bytes at = cursor[0]
-    cdef Bytes entry_end
+    cdef Bytes value_end
     if at[0] != tag:
         return 0
     at += 1
-    if not read_length(&at, end, &entry_end) or at == entry_end or at[0] != ENTRY_NAME:
+    if not read_length(&at, end, &entry.end) or at == entry.end or at[0] != ENTRY_NAME:
+        return 0
+    entry.header = at
+    at += 1
+    if not read_length(&at, entry.end, &entry.name_end):
+        return 0
+    entry.name = at
+    at = entry.name_end
+    if at == entry.end or at[0] != ENTRY_VALUE:
         return 0
     at += 1
-    if not read_length(&at, entry_end, name_end):
+    entry.header_end = at
+    if not read_length(&at, entry.end, &value_end) or value_end != entry.end:
         return 0
-    name[0] = at
-    at = name_end[0]
-    if at == entry_end or at[0] != ENTRY_VALUE:
-        return 0
-    at += 1
-    if not read_length(&at, entry_end, value_end) or value_end[0] != entry_end:
-        return 0
-    value[0] = at
-    cursor[0] = entry_end
+    entry.value = at
+    cursor[0] = entry.end
     return 1
+
+
+cdef enum:
+    NOT_SPECIAL = 0
+    NAMED = 1  # a name like those of special types
+    TYPED = 2  # the name of a vector's type
+
+
+cdef inline int _speciality(Bytes name, Bytes name_end) noexcept nogil:
+    # The client makes a vector of a map with the right __type__, and another type of a map of a single
+    # entry, whose name begins with two underscores.
+    if name_end - name < 2 or name[0] != 0x5F or name[1] != 0x5F:
+        return NOT_SPECIAL
+    if name_end - name == 8 and memcmp(name, "__type__", 8) == 0:
+        return NAMED | TYPED
+    return NAMED
+
+
+cdef inline bint _is_vector(dict fields):
+    kind = fields.get("__type__")
+    return type(kind) is str and kind == "__vector__"
 
 
 cdef enum:
@@ -214,93 +312,101 @@ cdef inline object _name(Bytes at, Bytes end):
     return name
 
 
-cdef inline bint _is_special(Bytes name, Bytes name_end) noexcept nogil:
-    # A map with such a name may be a vector or another special type.
-    return name_end - name >= 2 and name[0] == 0x5F and name[1] == 0x5F
-
-
-cdef object _map(DocumentReader reader, Bytes at, Bytes end, uint8_t tag, object client, int depth):
-    # The fields of a document, or of a MapValue.
-    cdef Bytes start = at
-    cdef Bytes name_at
-    cdef Bytes name_end
-    cdef Bytes value_at
-    cdef Bytes value_end
-    cdef bint is_special = 0
+cdef object _map(Reading* reading, Bytes at, Bytes end, int depth):
+    cdef MapEntry entry
+    cdef int special = NOT_SPECIAL
     cdef dict fields = {}
     if depth > MAX_DEPTH:
         return UNDECODED
     while at < end:
-        if not _next_entry(&at, end, tag, &name_at, &name_end, &value_at, &value_end):
-            if tag == DOCUMENT_FIELDS and at[0] != tag and skip_any_field(&at, end):
-                continue
+        if not _next_entry(&at, end, MAP_FIELDS, &entry):
             return UNDECODED
-        is_special |= _is_special(name_at, name_end)
-        name = _name(name_at, name_end)
+        special |= _speciality(entry.name, entry.name_end)
+        name = _name(entry.name, entry.name_end)
         if name is UNDECODED:
             return UNDECODED
-        value = _value(reader, value_at, value_end, client, depth)
+        value = _value(reading, entry.value, entry.end, depth)
         if value is UNDECODED:
             return UNDECODED
         PyDict_SetItem(fields, name, value)
-    if is_special:
-        if tag == DOCUMENT_FIELDS:
-            return UNDECODED
-        return reader._map(PyBytes_FromStringAndSize(<const char*>start, end - start), client)
+    if special & TYPED and _is_vector(fields):
+        return _vector(reading, fields)
+    if special and len(fields) == 1:
+        return UNDECODED
     return fields
 
 
-cdef bint _find_field(
-    Bytes* start, Bytes* end, uint8_t tag, const char* wanted, Py_ssize_t size
-) noexcept nogil:
-    # Goes from the fields of a document, or of a MapValue, to the value of a field.
-    cdef Bytes at = start[0]
-    cdef Bytes name_at
-    cdef Bytes name_end
-    cdef Bytes value_at
-    cdef Bytes value_end
-    cdef Bytes found_end = NULL
-    while at < end[0]:
-        if not _next_entry(&at, end[0], tag, &name_at, &name_end, &value_at, &value_end):
-            if tag == DOCUMENT_FIELDS and at[0] != tag and skip_any_field(&at, end[0]):
-                continue
-            return 0
-        if _is_special(name_at, name_end):
-            return 0
-        if name_end - name_at == size and memcmp(name_at, wanted, size) == 0:
-            # Of several entries with one name the last one counts.
-            start[0] = value_at
-            found_end = value_end
-    if found_end == NULL:
-        return 0
-    end[0] = found_end
-    return 1
-
-
-cdef object decode_fields(DocumentReader reader, Bytes at, Bytes end, object client):
-    # Decodes a document; UNDECODED, if the client has to convert it.
-    return _map(reader, at, end, DOCUMENT_FIELDS, client, FIELD_DEPTH)
-
-
-cdef object decode_path(DocumentReader reader, Bytes at, Bytes end, object client, object names):
-    # Decodes the value of a field in fields; UNDECODED, if the client has to find or to convert it.
-    cdef Bytes map_end
-    cdef uint8_t tag = DOCUMENT_FIELDS
-    cdef int depth = FIELD_DEPTH
-    cdef const char* wanted
-    cdef Py_ssize_t size
-    if not names:
+cdef object _vector(Reading* reading, dict fields):
+    # The client takes numbers of any kind, and ignores other entries.
+    numbers = fields.get("value")
+    if type(numbers) is not list:
         return UNDECODED
-    for name in names:
-        if tag == MAP_FIELDS:
-            if at == end or at[0] != VALUE_MAP:
-                return UNDECODED
-            at += 1
-            if not read_length(&at, end, &map_end) or map_end != end:
-                return UNDECODED
-            depth += TO_FIELD
-        wanted = PyUnicode_AsUTF8AndSize(name, &size)
-        if depth > MAX_DEPTH or not _find_field(&at, &end, tag, wanted, size):
+    for number in <list>numbers:
+        if type(number) is not float:
             return UNDECODED
-        tag = MAP_FIELDS
-    return _value(reader, at, end, client, depth)
+    reading.is_exact &= len(fields) == 2
+    return _made_vector(<DocumentReader>reading.reader, tuple(<list>numbers))
+
+
+cdef inline object _made_vector(DocumentReader reader, numbers):
+    vector = reader._vector.__new__(reader._vector)
+    vector._value = numbers
+    return vector
+
+
+cdef inline bint _is_shared(object value) noexcept:
+    # Whether a copy shares the value.
+    kind = type(value)
+    return (
+        kind is str
+        or kind is int
+        or kind is float
+        or kind is bool
+        or kind is bytes
+        or value is None
+    )
+
+
+cdef object _copy_of(DocumentReader reader, object value, int depth):
+    # Copies a value as copy.deepcopy() does. Nobody else has the copies of containers.
+    cdef Py_ssize_t position = 0
+    cdef PyObject* name_at
+    cdef PyObject* value_at
+    kind = type(value)
+    if _is_shared(value):
+        return value
+    if kind is reader._timestamp:
+        return copied_timestamp(value)
+    if depth < MAX_DEPTH:
+        if kind is dict:
+            fields = PyDict_Copy(value)
+            while PyDict_Next(fields, &position, &name_at, &value_at):
+                if not _is_shared(<object>value_at):
+                    # The name is there: no entry moves.
+                    PyDict_SetItem(
+                        fields, <object>name_at, _copy_of(reader, <object>value_at, depth + 1)
+                    )
+            return fields
+        if kind is list:
+            items = PyList_GetSlice(value, 0, PyList_GET_SIZE(value))
+            for position in range(PyList_GET_SIZE(items)):
+                item = (<list>items)[position]
+                if not _is_shared(item):
+                    (<list>items)[position] = _copy_of(reader, item, depth + 1)
+            return items
+    if kind is reader._geo_point:
+        return reader._geo_point(value.latitude, value.longitude)
+    if kind is reader._vector:
+        return _made_vector(reader, value._value)
+    for each in reader._references:
+        if kind is each:
+            return _copied_reference(kind, value)
+    return deepcopy(value)
+
+
+cdef object _copied_reference(kind, value):
+    reference = kind.__new__(kind)
+    reference._path = value._path
+    reference._client = value._client
+    reference._document_path_internal = value._document_path_internal
+    return reference

@@ -2,7 +2,7 @@
 """The native backend's responses with one document: the parts beside the fields are found on demand.
 
 Theory of operation. ``of()`` checks all that later calls rely on: one document with a name, and times
-that can be decoded. :mod:`lazyentity.native.documentreader` decodes the fields.
+that can be decoded. :class:`DocumentFields` decodes the fields.
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
@@ -20,6 +20,7 @@ from lazyentity.native.wire cimport (
 )
 
 include "documentreader.pyx"
+include "documentfields.pyx"
 include "documentencoder.pyx"
 
 cdef enum:
@@ -30,6 +31,21 @@ cdef enum:
 
 cdef enum:
     SLASH = 0x2F
+
+
+cdef bint _is_name(Bytes at, Bytes end) noexcept nogil:
+    # Whether a name is one as servers send it: projects/{}/databases/{}/documents/{}/{}, and further pairs.
+    cdef Bytes start = at
+    cdef int slashes = 0
+    if end - at < 9 or memcmp(at, "projects/", 9) != 0 or (end - 1)[0] == SLASH:
+        return 0
+    while at < end:
+        if at[0] == SLASH:
+            if at > start and (at - 1)[0] == SLASH:
+                return 0
+            slashes += 1
+        at += 1
+    return slashes >= 6 and slashes % 2 == 0
 
 
 cdef bint _is_document(Bytes at, Bytes end) except -1:
@@ -54,7 +70,7 @@ cdef bint _is_document(Bytes at, Bytes end) except -1:
                 return 0
             seen |= 1 << (tag >> 3)
             if tag == DOCUMENT_NAME:
-                if at == field_end or decode_text(at, field_end) is UNDECODED:
+                if not _is_name(at, field_end) or decode_text(at, field_end) is UNDECODED:
                     return 0
             elif (
                 tag != DOCUMENT_CREATE_TIME and tag != DOCUMENT_UPDATE_TIME
@@ -65,9 +81,10 @@ cdef bint _is_document(Bytes at, Bytes end) except -1:
 
 
 cdef class DocumentBytes:
-    """A serialised response that holds one document, and the time at which that was read.
+    """A serialised response with one document, and perhaps the time of the read and numbers.
 
-    See :class:`lazyentity._backend.protocols.DocumentBytes`.
+    Attributes:
+        raw: the response.
     """
 
     cdef readonly bytes raw
@@ -79,26 +96,21 @@ cdef class DocumentBytes:
         self.raw = b""
 
     @classmethod
-    def of(cls, bytes raw not None, int read_time_number, response):
-        """As :meth:`lazyentity._backend.protocols.DocumentBytes.of`."""
+    def of(cls, bytes raw not None, int read_time_number):
+        """Split a response.
+
+        Args:
+            raw: the serialised response. Its field 1 is the document.
+            read_time_number: the number of the field with the time.
+
+        Returns:
+            An instance; None, if there is anything else but numbers in the response, if the document
+            has no usual name, or if the parts beside the fields are malformed.
+        """
         cdef DocumentBytes self = DocumentBytes.__new__(cls)
         self.raw = raw
         self._read_time_tag = read_time_number << 3 | 2
         return self if self._split() else None
-
-    @classmethod
-    def again(cls, bytes raw not None, int read_time_number, response):
-        """As :meth:`lazyentity._backend.protocols.DocumentBytes.again`."""
-        cdef DocumentBytes self = DocumentBytes.__new__(cls)
-        cdef Bytes at = <Bytes>PyBytes_AS_STRING(raw)
-        cdef Bytes start
-        cdef Bytes end
-        self.raw = raw
-        self._read_time_tag = read_time_number << 3 | 2
-        if find_field(at, at + PyBytes_GET_SIZE(raw), RESPONSE_DOCUMENT, &start, &end):
-            self._start = start - at
-            self._end = end - at
-        return self
 
     cdef bint _split(self) except -1:
         cdef Bytes base = <Bytes>PyBytes_AS_STRING(self.raw)
@@ -138,13 +150,13 @@ cdef class DocumentBytes:
 
     @property
     def name(self):
-        """As of :class:`lazyentity._backend.protocols.DocumentBytes`."""
+        """The name of the document."""
         cdef Bytes at
         cdef Bytes end
         return decode_text(at, end) if self._find(DOCUMENT_NAME, &at, &end) else ""
 
     def is_in(self, collection):
-        """As :meth:`lazyentity._backend.protocols.DocumentBytes.is_in`."""
+        """Whether the document is in a collection, given by its name, and not further below."""
         cdef Bytes at
         cdef Bytes end
         cdef Py_ssize_t size
@@ -165,7 +177,7 @@ cdef class DocumentBytes:
 
     @property
     def read_time(self):
-        """As of :class:`lazyentity._backend.protocols.DocumentBytes`."""
+        """A new ``DatetimeWithNanoseconds`` of proto-plus, or None."""
         cdef Bytes base = <Bytes>PyBytes_AS_STRING(self.raw)
         cdef Bytes at
         cdef Bytes end
@@ -175,24 +187,21 @@ cdef class DocumentBytes:
 
     @property
     def create_time(self):
-        """As of :class:`lazyentity._backend.protocols.DocumentBytes`."""
+        """As :attr:`read_time`."""
         cdef Bytes at
         cdef Bytes end
         return decode_timestamp(at, end) if self._find(DOCUMENT_CREATE_TIME, &at, &end) else None
 
     @property
     def update_time(self):
-        """As of :class:`lazyentity._backend.protocols.DocumentBytes`."""
+        """As :attr:`read_time`."""
         cdef Bytes at
         cdef Bytes end
         return decode_timestamp(at, end) if self._find(DOCUMENT_UPDATE_TIME, &at, &end) else None
 
-    def decoded_fields(self, DocumentReader reader not None, client):
-        """As :meth:`lazyentity._backend.protocols.DocumentBytes.decoded_fields`."""
-        cdef Bytes base = <Bytes>PyBytes_AS_STRING(self.raw)
-        return decode_fields(reader, base + self._start, base + self._end, client)
-
-    def decoded_value(self, DocumentReader reader not None, client, names):
-        """As :meth:`lazyentity._backend.protocols.DocumentBytes.decoded_value`."""
-        cdef Bytes base = <Bytes>PyBytes_AS_STRING(self.raw)
-        return decode_path(reader, base + self._start, base + self._end, client, names)
+    def fields(self, DocumentReader reader not None, client):
+        """Return the fields of the document, which are not decoded."""
+        cdef DocumentFields fields = DocumentFields.__new__(DocumentFields)
+        fields._reader, fields._client = reader, client
+        fields._raw, fields._start, fields._end = self.raw, self._start, self._end
+        return fields

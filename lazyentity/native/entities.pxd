@@ -11,6 +11,7 @@ cdef object UNDECODED
 cdef object decode_timestamp(Bytes at, Bytes end)
 cdef bint is_timestamp(Bytes at, Bytes end) noexcept
 cdef object timestamp_of_type(Bytes at, Bytes end, PyTypeObject* type, bint keeps_nanoseconds)
+cdef object copied_timestamp(object value)
 cdef int64_t microseconds_of_fields(object value) noexcept
 cdef bint is_naive_or_in_utc(object value) noexcept
 

@@ -102,6 +102,24 @@ cdef object timestamp_of_type(Bytes at, Bytes end, PyTypeObject* type, bint keep
     return timestamp
 
 
+cdef object copied_timestamp(object value):
+    # As copy.deepcopy() of a timestamp without nanoseconds.
+    kind = type(value)
+    timestamp = PyDateTimeAPI.DateTime_FromDateAndTime(
+        PyDateTime_GET_YEAR(value),
+        PyDateTime_GET_MONTH(value),
+        PyDateTime_GET_DAY(value),
+        PyDateTime_DATE_GET_HOUR(value),
+        PyDateTime_DATE_GET_MINUTE(value),
+        PyDateTime_DATE_GET_SECOND(value),
+        PyDateTime_DATE_GET_MICROSECOND(value),
+        <object>PyDateTime_DATE_GET_TZINFO(value),
+        <PyTypeObject*>kind,
+    )
+    timestamp._nanosecond = 0
+    return timestamp
+
+
 cdef inline void _civil_from_days(int64_t days, int* year, int* month, int* day) noexcept nogil:
     # Days since 1970-01-01 to a date of the proleptic Gregorian calendar, after Howard Hinnant's
     # "chrono-Compatible Low-Level Date Algorithms" (civil_from_days): years start in March, so that the

@@ -9,10 +9,10 @@ from typing import Any
 from google.cloud.firestore_v1.base_document import DocumentSnapshot
 from google.cloud.firestore_v1.types import firestore as firestore_pb2
 
-from lazyentity.codec.undecoded import UNDECODED
-from lazyentity.patches.firestore.documents import READER
+from lazyentity.native.documents import DocumentFields
 from lazyentity.patches.firestore.responses import RESPONSES, QueryResponse
-from lazyentity.patches.firestore.seams import CLIENT
+from lazyentity.patches.firestore.seams import GUARD
+from lazyentity.patches.firestore.snapshots import CONVERSION_ERRORS, READER
 
 _ListenResponse = firestore_pb2.ListenResponse
 _RunQueryResponse = firestore_pb2.RunQueryResponse.pb()
@@ -31,33 +31,38 @@ def replace_on_snapshot(
         is_known = (
             type(proto) is _ListenResponse and self._document_snapshot_cls is DocumentSnapshot
         )
-        if is_known and is_active() and CLIENT.is_upstream():
-            change = proto._pb.document_change
-            data = _decoded(change.document, self._firestore) if change.target_ids else UNDECODED
-            if data is not UNDECODED:
-                name = change.document.name
-                before = self.change_map.get(name)
-                result = original(self, _without_fields(change))
-                snapshot = self.change_map.get(name)
-                # Events of other targets leave the changes as they are.
-                if snapshot is not before and type(snapshot) is DocumentSnapshot:
-                    snapshot._data = data
-                return result
-        return original(self, proto)
+        if not (is_known and is_active() and GUARD.is_intact()):
+            return original(self, proto)
+        change = proto._pb.document_change
+        fields = _decoded(change.document, self._firestore) if change.target_ids else None
+        if fields is None:
+            return original(self, proto)
+        name = change.document.name
+        before = self.change_map.get(name)
+        result = original(self, _without_fields(change))
+        snapshot = self.change_map.get(name)
+        # Events of other targets leave the changes as they are.
+        if snapshot is not before and type(snapshot) is DocumentSnapshot:
+            snapshot._lazyentity_fields = fields  # type: ignore[attr-defined]
+            del snapshot._data
+        return result
 
     return on_snapshot
 
 
-def _decoded(document: Any, client: Any) -> Any:
-    """Return the fields of a document; UNDECODED, if the client has to convert them."""
+def _decoded(document: Any, client: Any) -> DocumentFields | None:
+    """Return the fields of a document, all decoded; None, if the client has to convert them."""
     response = _RunQueryResponse(document=document)
     lazy = QueryResponse.deserialize(response.SerializeToString())
     if type(lazy) not in RESPONSES:
-        return UNDECODED
+        return None
+    fields: DocumentFields = lazy.fields(READER, client)
     try:
-        return lazy.decoded_fields(READER, client)
-    except Exception:  # noqa: BLE001  # the client raises it
-        return UNDECODED
+        fields.data()
+    except CONVERSION_ERRORS:
+        # The client raises it.
+        return None
+    return fields
 
 
 def _without_fields(change: Any) -> Any:

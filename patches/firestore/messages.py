@@ -80,7 +80,8 @@ def serialised(kind: Any, request: Any) -> bytes:
     return raw
 
 
-def _delimited(tag: bytes, raw: bytes) -> bytes:
+def delimited(tag: bytes, raw: bytes) -> bytes:
+    """Return a length-delimited field."""
     size = len(raw)
     length = bytearray()
     while size > 0x7F:
@@ -107,7 +108,7 @@ def lazy_request(kind: Any, request: Any) -> Any:
     database, writes, last = request["database"], request["writes"], request[rest]
     if type(database) is not str or type(writes) is not list:
         return request
-    parts = [_delimited(_DATABASE, database.encode())] if database else []
+    parts = [delimited(_DATABASE, database.encode())] if database else []
     is_lazy = False
     # Copied: another thread can add to a batch.
     for write in tuple(writes):
@@ -118,13 +119,13 @@ def lazy_request(kind: Any, request: Any) -> Any:
             raw = write._pb.SerializeToString()
         else:
             is_lazy = True
-        parts.append(_delimited(_WRITES, raw))
+        parts.append(delimited(_WRITES, raw))
     if not is_lazy:
         return request
     if last is not None:
         if type(last) is not bytes or rest != "transaction":
             return request
-        parts.append(_delimited(_TRANSACTION, last))
+        parts.append(delimited(_TRANSACTION, last))
     message = lazy_message(kind, b"".join(parts))
     # The client reads it for the header of the RPC; proto-plus is asked for missing attributes.
     vars(message)["database"] = database

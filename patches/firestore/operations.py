@@ -6,13 +6,12 @@ from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from google.cloud.firestore_v1 import _helpers
-from google.cloud.firestore_v1.field_path import get_nested_value
 from google.cloud.firestore_v1.types import document as document_pb2
 
 from lazyentity._dispatch import KeyForm, Refuse
 from lazyentity.codec.describing import safe_repr
 from lazyentity.codec.undecoded import UNDECODED
-from lazyentity.patches.firestore.snapshots import decoded_value, is_lazy, lazily_read
+from lazyentity.patches.firestore.snapshots import field, fields_of, is_lazy
 
 
 def raw(snapshot: Any) -> bytes:
@@ -21,10 +20,11 @@ def raw(snapshot: Any) -> bytes:
     Raises:
         ValueError: if there is no such document.
     """
-    response = lazily_read(snapshot)
-    if response is not None:
-        # Fields that this version does not know are kept.
-        return response.parsed_document().SerializeToString()  # type: ignore[no-any-return]  # a message's
+    fields = fields_of(snapshot)
+    document = None if fields is None else fields.document
+    if document is not None:
+        # As it was received, with fields that this version does not know.
+        return document
     message = _helpers.document_snapshot_to_protobuf(snapshot)
     if message is None:
         raise ValueError(
@@ -34,21 +34,19 @@ def raw(snapshot: Any) -> bytes:
     return serialised
 
 
-def prefetch(snapshot: Any, *names: str) -> NoReturn:
-    """Refuse: nothing of a snapshot stays decoded but its ``_data``.
+def prefetch(snapshot: Any, *names: str) -> None:
+    """Decode the values at field paths now; all errors come now, too.
 
     Raises:
-        TypeError: always.
+        KeyError: if there is no such field, or no such document.
     """
-    raise TypeError(
-        "prefetch() takes entities: a DocumentSnapshot keeps no fields that were read; call its "
-        "to_dict() once, or materialize()"
-    )
+    to_dict(snapshot, *names)
 
 
 def decoded(snapshot: Any) -> Sequence[str]:
-    """Return the names of all fields, if they are decoded for good; none otherwise."""
-    return () if lazily_read(snapshot) is not None else tuple(snapshot._data or ())
+    """Return the names of the fields that were decoded so far, in the order of the document."""
+    fields = fields_of(snapshot)
+    return tuple(snapshot._data or ()) if fields is None else fields.decoded()
 
 
 def detach(snapshot: Any, partial: bool) -> NoReturn:
@@ -85,17 +83,13 @@ def to_dict(snapshot: Any, *names: str) -> dict[str, Any]:
         ValueError: if there is no such document, and no path.
     """
     if names:
-        return dict(zip(names, _values(snapshot, names), strict=True))
+        if not snapshot.exists:
+            raise KeyError(names[0])
+        return {name: snapshot.get(name) for name in names}
     fields: dict[str, Any] | None = snapshot.to_dict()
     if fields is None:
         raise ValueError(f"there is no document {safe_repr(snapshot.reference.path)}")
     return fields
-
-
-def _values(snapshot: Any, names: Sequence[str]) -> list[Any]:
-    if not snapshot.exists:
-        raise KeyError(names[0])
-    return [snapshot.get(name) for name in names]
 
 
 def key_as(snapshot: Any, form: KeyForm) -> Any:
@@ -107,24 +101,18 @@ def key_as(snapshot: Any, form: KeyForm) -> Any:
 
 def values(snapshot: Any, names: Sequence[str], refuse: Refuse | None) -> list[Any]:
     """Return the values at field paths, None where there is none."""
-    if not snapshot.exists:
-        if refuse is not None:
-            for name in names:
-                refuse(snapshot, name)
-        return [None] * len(names)
-    is_lazy, found = lazily_read(snapshot) is not None, []
-    fields: Any = UNDECODED
+    fields, found = fields_of(snapshot), []
     for name in names:
-        value = decoded_value(snapshot, name) if is_lazy else UNDECODED
-        if value is UNDECODED:
-            if fields is UNDECODED:
-                # Once for all names that the document lacks.
-                fields = snapshot.to_dict()
+        if fields is not None:
+            value = field(snapshot, fields, name)
+        else:
             try:
-                value = get_nested_value(name, fields)
+                value = snapshot.get(name) if snapshot.exists else UNDECODED
             except KeyError:
-                if refuse is not None:
-                    refuse(snapshot, name)
-                value = None
+                value = UNDECODED
+        if value is UNDECODED:
+            if refuse is not None:
+                refuse(snapshot, name)
+            value = None
         found.append(value)
     return found

@@ -12,17 +12,10 @@ from google.cloud.firestore_v1.types import firestore as firestore_pb2
 from google.cloud.firestore_v1.types import query_profile
 from google.protobuf.timestamp_pb2 import Timestamp
 
-from lazyentity.native.backend import DocumentBytes
+from lazyentity.native.documents import DocumentBytes
 from lazyentity.patches.api.proxies import MessageProxy
 
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
-
-
-def _time_message(time: Any) -> Timestamp:
-    if time is None:
-        return Timestamp()
-    since = time - _EPOCH
-    return Timestamp(seconds=since.days * 86400 + since.seconds, nanos=time.nanosecond)
 
 
 class DocumentResponse(MessageProxy, DocumentBytes):
@@ -33,11 +26,10 @@ class DocumentResponse(MessageProxy, DocumentBytes):
 
     __slots__ = ("_is_eager", "_is_whole", "_message")
 
-    _document_field: ClassVar[str]
     _read_time_number: ClassVar[int]
     _bare_type: ClassVar[Any]
-    _is_eager: bool | None
-    """As the argument of :meth:`deserialize`."""
+    _is_eager: bool
+    """Whether a stock snapshot is made of it."""
     _is_whole: bool
     """Whether the real message was made. Somebody may have changed it since."""
 
@@ -46,38 +38,36 @@ class DocumentResponse(MessageProxy, DocumentBytes):
         cls._read_time_number = cls._bare_type.DESCRIPTOR.fields_by_name["read_time"].number
 
     @classmethod
-    def deserialize(cls, raw: bytes, is_eager: bool | None = None) -> Any:
+    def deserialize(cls, raw: bytes) -> Any:
         """Make a response of the bytes that a server sent; the real message, if it has other parts.
 
-        Args:
-            raw: the bytes.
-            is_eager: whether a stock snapshot is made of it; None, if the patch's mode says so.
+        Raises:
+            google.protobuf.message.DecodeError: if ``raw`` is malformed, but for the fields.
+        """
+        return cls._deserialize(raw, False)
+
+    @classmethod
+    def deserialize_for_eager(cls, raw: bytes) -> Any:
+        """As :meth:`deserialize`; a stock snapshot is made of the response.
 
         Raises:
             google.protobuf.message.DecodeError: if ``raw`` is malformed.
         """
-        response = cls.of(raw, cls._read_time_number, cls._bare_type)
+        # A stock snapshot tells of malformed fields here.
+        cls._bare_type.FromString(raw)
+        return cls._deserialize(raw, True)
+
+    @classmethod
+    def _deserialize(cls, raw: bytes, is_eager: bool) -> Any:
+        response = cls.of(raw, cls._read_time_number)
         if response is None:
             return cls._real.deserialize(raw)
         response._is_eager, response._is_whole = is_eager, False
         return response
 
-    @classmethod
-    def remade(cls, raw: bytes) -> Any:
-        """Return a response as :meth:`deserialize` made it of the same bytes before."""
-        return cls.again(raw, cls._read_time_number, cls._bare_type)
-
     def _make(self) -> Any:
         self._is_whole = True
         return self._real.deserialize(self.raw)
-
-    def parsed_document(self) -> Any:
-        """Return a new upb message of the document.
-
-        Raises:
-            google.protobuf.message.DecodeError: if the response is malformed.
-        """
-        return getattr(self._bare_type.FromString(self.raw), self._document_field)
 
 
 class _NoMetrics(MessageProxy):
@@ -102,12 +92,11 @@ class QueryResponse(DocumentResponse):
     __slots__ = ()
 
     _real = firestore_pb2.RunQueryResponse
-    _document_field = "document"
 
     explain_metrics = NO_METRICS
     """False, as an empty message is: the client asks each response."""
 
-    def time_messages(self) -> tuple[Any, Any, Any]:
+    def time_messages(self) -> tuple[Timestamp, Timestamp, Timestamp]:
         """Return the times of the read, of the creation and of the last update, as messages."""
         return (
             _time_message(self.read_time),
@@ -116,13 +105,19 @@ class QueryResponse(DocumentResponse):
         )
 
 
+def _time_message(time: Any) -> Timestamp:
+    if time is None:
+        return Timestamp()
+    since = time - _EPOCH
+    return Timestamp(seconds=since.days * 86400 + since.seconds, nanos=time.nanosecond)
+
+
 class LookupResponse(DocumentResponse):
     """A proxy of a ``google.firestore.v1.BatchGetDocumentsResponse``."""
 
     __slots__ = ()
 
     _real = firestore_pb2.BatchGetDocumentsResponse
-    _document_field = "found"
 
 
 RESPONSES = frozenset((QueryResponse, LookupResponse))

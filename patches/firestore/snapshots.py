@@ -1,9 +1,11 @@
 """Snapshots of documents whose fields are decoded when somebody asks for them.
 
-A lazy snapshot is a plain ``DocumentSnapshot`` without its ``_data``, its times and mostly without
-its reference. The class gets descriptors of these names, which decode the bytes of the response.
-They stay there when the client is unpatched, for snapshots that live on: the client's own methods
-read ``_data`` then.
+A lazy snapshot is a plain ``DocumentSnapshot`` with a
+:class:`~lazyentity.native.documents.DocumentFields` in place of its ``_data``. The class gets a
+descriptor of that name, which decodes all fields. It stays there when the client is unpatched, for
+snapshots that live on: the client's own methods read ``_data`` then.
+
+Each ``replace_...`` is the ``replace`` of a :class:`~lazyentity.patches.registry.Seam`.
 """
 
 from __future__ import annotations
@@ -13,199 +15,173 @@ import functools
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from google.api_core.datetime_helpers import DatetimeWithNanoseconds
+from google.cloud.firestore_v1 import _helpers, vector
 from google.cloud.firestore_v1 import field_path as field_path_module
+from google.cloud.firestore_v1.async_client import AsyncClient
+from google.cloud.firestore_v1.async_collection import AsyncCollectionReference
+from google.cloud.firestore_v1.async_document import AsyncDocumentReference
 from google.cloud.firestore_v1.base_document import DocumentSnapshot
+from google.cloud.firestore_v1.client import Client
+from google.cloud.firestore_v1.collection import CollectionReference
+from google.cloud.firestore_v1.document import DocumentReference
+from google.cloud.firestore_v1.types import document as document_pb2
+from google.cloud.firestore_v1.types import firestore as firestore_pb2
 from google.protobuf.message import DecodeError
+from google.protobuf.timestamp_pb2 import Timestamp
 
-from lazyentity.codec.describing import add_note, safe_repr, safe_str
-from lazyentity.codec.interruptions import raise_if_of_handler
+from lazyentity._mode import is_eager
+from lazyentity.codec.describing import add_note, safe_repr
 from lazyentity.codec.undecoded import UNDECODED
-from lazyentity.patches.firestore.documents import READER, stock_values
-from lazyentity.patches.firestore.profiling import count_document, count_fields, count_value
-from lazyentity.patches.firestore.responses import DocumentResponse
-from lazyentity.patches.firestore.seams import CLIENT
-from lazyentity.patches.firestore.sources import Source
+from lazyentity.native.documents import DocumentFields, DocumentReader
+from lazyentity.patches.firestore.messages import delimited
+from lazyentity.patches.firestore.responses import RESPONSES, DocumentResponse, QueryResponse
 from lazyentity.profiling import observer
 
 if TYPE_CHECKING:
     from lazyentity.profiling.counters import EntityCounts
 
+_Document = document_pb2.Document.pb()
+_Response = firestore_pb2.RunQueryResponse.pb()
+
 _new = object.__new__
-_BYTES, _SOURCE = "_lazyentity_bytes", "_lazyentity_source"
+_FIELDS = "_lazyentity_fields"
+_DOCUMENT, _NAME, _VALUE, _ENTRY = b"\x0a", b"\x0a", b"\x12", b"\x12"
+
+CONVERSION_ERRORS = ArithmeticError, AttributeError, DecodeError, LookupError, TypeError, ValueError
+"""The errors that the client's conversions of a value raise."""
 
 
-class _Part:
-    """An attribute of a lazy snapshot: made once, and then in the instance dictionary."""
-
-    def __init__(self, name: str, make: Callable[[Any], Any]) -> None:
-        self._name, self._make = name, make
-
-    def __get__(self, snapshot: Any, owner: type) -> Any:
-        attributes = None if snapshot is None else vars(snapshot)
-        if attributes is None or _BYTES not in attributes:
-            # As without this descriptor.
-            kind = f"type object {safe_repr(owner.__name__)}"
-            if snapshot is not None:
-                kind = f"{safe_repr(owner.__name__)} object"
-            raise AttributeError(f"{kind} has no attribute {safe_repr(self._name)}")
-        # Of two threads both get the object of the first.
-        return attributes.setdefault(self._name, self._make(snapshot))
+# References.
 
 
-def _response(attributes: Any) -> Any:
-    return attributes[_SOURCE].kind.remade(attributes[_BYTES])
+@functools.cache
+def _references_of(client_type: Any) -> Any:
+    """Return the class of a client's references; None, if an application's client makes them."""
+    for stock, references in (
+        (Client, DocumentReference),
+        (AsyncClient, AsyncDocumentReference),
+    ):
+        if issubclass(client_type, stock) and all(
+            getattr(client_type, name) is getattr(stock, name)
+            for name in ("document", "_document_path_helper", "_database_string")
+        ):
+            return references
+    return None
 
 
-def _reference(snapshot: Any) -> Any:
-    attributes = vars(snapshot)
-    return attributes[_SOURCE].reference(_response(attributes))
+def _reference_type(client: Any) -> Any:
+    client_type: Any = type(client)
+    return _references_of(client_type)
 
 
-def _time(name: str) -> Callable[[Any], Any]:
-    def made(snapshot: Any) -> Any:
-        attributes = vars(snapshot)
-        time = getattr(_response(attributes), name)
-        # A copy has no nanoseconds.
-        return copy.deepcopy(time) if attributes[_SOURCE].is_copied else time
+def reference_to(client: Any, name: str) -> Any:
+    """Return ``client.document(name)``.
 
-    return made
-
-
-def is_lazy(snapshot: Any) -> bool:
-    """Whether a snapshot makes its parts on request, whatever was read of it."""
-    return _BYTES in vars(snapshot)
-
-
-def _is_lazily_read(attributes: Any) -> bool:
-    # Others may set its attributes, and the client itself looks at _exists first.
-    return (
-        _BYTES in attributes
-        and "_data" not in attributes
-        and attributes.get("_exists", False) is True
-    )
-
-
-def lazily_read(snapshot: Any) -> DocumentResponse | None:
-    """Return the response of a snapshot whose ``_data`` nobody has read or set."""
-    attributes = vars(snapshot)
-    return _response(attributes) if _is_lazily_read(attributes) else None
-
-
-def counts_of(snapshot: Any) -> EntityCounts | None:
-    """Return the count of a lazy snapshot, if a profile ran when it was read."""
-    source: Source | None = vars(snapshot).get(_SOURCE)
-    return None if source is None else source.entity_counts
-
-
-def _client_of(snapshot: Any) -> Any:
-    collection = vars(snapshot)[_SOURCE].collection
-    # As the reference has it, which need not be made.
-    return snapshot._client if collection is None else collection._client
-
-
-def replace_to_dict(
-    original: Callable[..., Any], is_active: Callable[[], bool]
-) -> Callable[..., Any]:
-    """Replace ``DocumentSnapshot.to_dict()``, and give the class its descriptors.
-
-    Raises:
-        AttributeError: if this version of the client has an attribute with such a name.
+    Args:
+        client: of either kind.
+        name: of a document, with or without its database.
     """
-    for name, make in _PARTS.items():
-        known = vars(DocumentSnapshot).get(name)
-        if known is None:
-            setattr(DocumentSnapshot, name, _Part(name, make))
-        elif type(known) is not _Part:
-            raise AttributeError(f"DocumentSnapshot has an attribute {name} of its own")
-    # CPython stores instances with less memory whose attributes the first instances have, too.
-    first = _new(DocumentSnapshot)
-    for name in (*_PARTS, "_exists", _BYTES, _SOURCE):
-        setattr(first, name, None)
-
-    @functools.wraps(original)
-    def to_dict(self: Any) -> Any:
-        # Decoding anew takes less time than a copy, and the result is the caller's own, too.
-        return decoded_fields(self) if _is_lazily_read(vars(self)) else original(self)
-
-    return to_dict
+    kind = _reference_type(client)
+    if kind is not None:
+        path = tuple(name.removeprefix(f"{client._database_string}/documents/").split("/"))
+        if len(path) % 2 == 0:
+            reference = _new(kind)
+            reference._path, reference._client = path, client
+            return reference
+    return client.document(name)
 
 
-def replace_get(original: Callable[..., Any], is_active: Callable[[], bool]) -> Callable[..., Any]:
-    """Replace ``DocumentSnapshot.get()``."""
-
-    @functools.wraps(original)
-    def get(self: Any, field_path: Any) -> Any:
-        if not _is_lazily_read(vars(self)):
-            return original(self, field_path)
-        value = decoded_value(self, field_path)
-        if value is UNDECODED:
-            # Raises the client's error if there is no such field.
-            value = field_path_module.get_nested_value(field_path, decoded_fields(self))
-        elif observer.data is not None:
-            count_value(counts_of(self), field_path)
-        return value
-
-    return get
+def _reference_in(collection: Any, document_id: str) -> Any:
+    if type(collection) is CollectionReference or type(collection) is AsyncCollectionReference:
+        # The client leaves out an empty parent, which queries of everything below one have.
+        parents = collection._path if collection._path[0] else ()
+        return reference_to(collection._client, "/".join((*parents, document_id)))
+    return collection.document(document_id)
 
 
-def decoded_value(snapshot: Any, field_path: Any) -> Any:
-    """Return the value at a field path of a lazy snapshot, a new object.
-
-    Returns:
-        UNDECODED, if the client has to find or to convert it.
-    """
-    if type(field_path) is not str:
+def _decoded_reference(name: str, client: Any) -> Any:
+    """Make a reference that a document holds; UNDECODED, if the client has to."""
+    if _reference_type(client) is None:
         return UNDECODED
-    try:
-        if field_path.isascii() and field_path.isidentifier():
-            names = (field_path,)
-        else:
-            names = field_path_module.parse_field_path(field_path)
-        response = _response(vars(snapshot))
-        return response.decoded_value(READER, _client_of(snapshot), names)
-    except Exception as error:  # noqa: BLE001  # raised where all is decoded
-        raise_if_of_handler(error)
+    prefix = f"{client._database_string}/documents/"
+    reference = reference_to(client, name) if name.startswith(prefix) else None
+    if reference is None or reference._path[0] == "projects":
         return UNDECODED
+    reference._document_path_internal = name
+    return reference
 
 
-def decoded_fields(snapshot: Any) -> Any:
-    """Return the fields of a lazy snapshot, all objects new.
+# The client's own conversions.
 
-    Raises:
-        ValueError: as the client raises it, with a note that names document and field.
-        google.protobuf.message.DecodeError: if the document is malformed.
+
+def _stock_values(fields: Any, client: Any) -> Any:
+    """Convert a protobuf map of values as the client does; the result is the caller's own.
+
+    A snapshot copies what was converted. (A copy of a timestamp has no nanoseconds.)
     """
-    response, client = _response(vars(snapshot)), _client_of(snapshot)
-    try:
-        fields = response.decoded_fields(READER, client)
-    except Exception as error:  # noqa: BLE001  # the client raises it below
-        raise_if_of_handler(error)
-        fields = UNDECODED
-    if fields is UNDECODED:
-        fields = _stock_fields(response, client)
-    if observer.data is not None:
-        count_fields(counts_of(snapshot), fields)
-    return fields
+    return copy.deepcopy(_helpers.decode_dict(fields, client))
 
 
-def _stock_fields(response: Any, client: Any) -> Any:
-    try:
-        document = response.parsed_document()
-    except DecodeError as error:
-        raise DecodeError(
-            f"the document {safe_repr(response.name)} could not be decoded: {safe_str(error)}"
-        ) from error
-    try:
-        return stock_values(document.fields, client)
-    except Exception as error:
-        add_note(
-            error,
-            lambda: (
-                f"while decoding field {_path_of_error(document.fields, client)} of the document "
-                f"{safe_repr(response.name)}"
-            ),
+def _stock_field(name: str, raw: bytes, client: Any) -> Any:
+    # In a response, so that protobuf's parser counts the same messages in messages.
+    entry = delimited(_NAME, name.encode()) + delimited(_VALUE, raw)
+    response = _Response.FromString(delimited(_DOCUMENT, delimited(_ENTRY, entry)))
+    return copy.deepcopy(_helpers.decode_value(response.document.fields[name], client))
+
+
+def _stock_document(raw: bytes, client: Any) -> Any:
+    document = _Response.FromString(delimited(_DOCUMENT, raw)).document
+    return _stock_values(document.fields, client)
+
+
+def _timestamp_type() -> type[DatetimeWithNanoseconds] | None:
+    """Return the class of timestamps, if the backend makes of it what copies are."""
+    stock = copy.deepcopy(
+        DatetimeWithNanoseconds.from_timestamp_pb(
+            Timestamp(seconds=1_234_567_890, nanos=123_456_789)
         )
-        raise
+    )
+    is_known = (
+        getattr(stock, "_nanosecond", None) == 0
+        and stock.microsecond == 123_456
+        and not hasattr(stock, "__dict__")
+    )
+    return DatetimeWithNanoseconds if is_known else None
+
+
+READER = DocumentReader(
+    geo_point=_helpers.GeoPoint,
+    references=(DocumentReference, AsyncDocumentReference),
+    vector=vector.Vector,
+    timestamp=_timestamp_type(),
+    reference=_decoded_reference,
+    field=_stock_field,
+    document=_stock_document,
+    errors=CONVERSION_ERRORS,
+)
+
+
+# Errors.
+
+
+def _explain(error: Exception, snapshot: Any, fields: DocumentFields) -> None:
+    """Add a note to the client's error that names the field, if there is one, and the document."""
+
+    def note() -> str:
+        name = safe_repr(snapshot._reference._document_path)
+        return f"while decoding {_field_of_error(fields, snapshot._client)}the document {name}"
+
+    add_note(error, note)
+
+
+def _field_of_error(fields: DocumentFields, client: Any) -> str:
+    raw = fields.document or b""
+    try:
+        found = _Response.FromString(delimited(_DOCUMENT, raw)).document.fields
+    except DecodeError:
+        return ""
+    return f"field {_path_of_error(found, client)} of "
 
 
 def _path_of_error(fields: Any, client: Any) -> str:
@@ -213,7 +189,7 @@ def _path_of_error(fields: Any, client: Any) -> str:
     names: list[str] = []
     while True:
         for name, value in fields.items():
-            if _is_convertible({name: value}, client):
+            if _is_convertible(value, client):
                 continue
             names.append(name)
             if value.WhichOneof("value_type") == "map_value":
@@ -225,52 +201,256 @@ def _path_of_error(fields: Any, client: Any) -> str:
             return str(field_path_module.render_field_path(names)) if names else "(unknown)"
 
 
-def _is_convertible(fields: Any, client: Any) -> bool:
+def _is_convertible(value: Any, client: Any) -> bool:
     try:
-        stock_values(fields, client)
-    except Exception:  # noqa: BLE001  # it is being described
+        _helpers.decode_value(value, client)
+    except CONVERSION_ERRORS:
         return False
     return True
 
 
-def snapshot_of(
-    response: DocumentResponse, reference: Any, source: Source, is_received: bool = True
-) -> Any:
+# Reading a snapshot.
+
+
+def fields_of(snapshot: Any) -> DocumentFields | None:
+    """Return the fields of a lazy snapshot, unless somebody has read or set its ``_data``.
+
+    Others may set the attributes of a snapshot, and the client itself looks at ``_exists`` first.
+    """
+    attributes = vars(snapshot)
+    if "_data" in attributes or attributes.get("_exists") is not True:
+        return None
+    fields: DocumentFields | None = attributes.get(_FIELDS)
+    return fields
+
+
+def is_lazy(snapshot: Any) -> bool:
+    """Whether a snapshot was received as bytes, whatever was read of it."""
+    return _FIELDS in vars(snapshot)
+
+
+def field(snapshot: Any, fields: DocumentFields, field_path: Any) -> Any:
+    """Return a copy of the value at a field path; UNDECODED, if the client has to say.
+
+    Raises:
+        ValueError: for one, as the client raises it for a field; the client's order of fields
+            decides which one comes.
+        google.protobuf.message.DecodeError: if the document is malformed.
+    """
+    if type(field_path) is not str:
+        return UNDECODED
+    names = field_path.split(".")
+    if not (field_path.isascii() and all(map(str.isidentifier, names))):
+        names = field_path_module.parse_field_path(field_path)
+    try:
+        return fields.get(names)
+    except CONVERSION_ERRORS as error:
+        _explain(error, snapshot, fields)
+        raise
+
+
+def _decoded(snapshot: Any, fields: DocumentFields, decode: Callable[[], Any]) -> Any:
+    """Return all fields: the result of ``decode``, a method of ``fields``.
+
+    Raises:
+        ValueError: for one, as the client raises it for a field; the client's order of fields
+            decides which one comes.
+        google.protobuf.message.DecodeError: if the document is malformed.
+    """
+    try:
+        return decode()
+    except CONVERSION_ERRORS as error:
+        _explain(error, snapshot, fields)
+        raise
+
+
+class _Data:
+    """``_data`` of a lazy snapshot: decoded once, and then in the instance dictionary."""
+
+    def __get__(self, snapshot: Any, owner: type) -> Any:
+        fields = None if snapshot is None else vars(snapshot).get(_FIELDS)
+        if fields is None:
+            # As without this descriptor.
+            kind = f"type object {safe_repr(owner.__name__)}"
+            if snapshot is not None:
+                kind = f"{safe_repr(owner.__name__)} object"
+            raise AttributeError(f"{kind} has no attribute '_data'")
+        # Of two threads both get the object of the first.
+        return vars(snapshot).setdefault("_data", _decoded(snapshot, fields, fields.data))
+
+
+def replace_to_dict(
+    original: Callable[..., Any], is_active: Callable[[], bool]
+) -> Callable[..., Any]:
+    """Replace ``DocumentSnapshot.to_dict()``, and give the class its descriptor.
+
+    Raises:
+        AttributeError: if this version of the client has an attribute with its name.
+    """
+    known = vars(DocumentSnapshot).get("_data")
+    if known is None:
+        DocumentSnapshot._data = _Data()
+    elif type(known) is not _Data:
+        raise AttributeError("DocumentSnapshot has an attribute _data of its own")
+
+    @functools.wraps(original)
+    def to_dict(self: Any) -> Any:
+        fields = fields_of(self)
+        return original(self) if fields is None else _decoded(self, fields, fields.to_dict)
+
+    return to_dict
+
+
+def replace_get(original: Callable[..., Any], is_active: Callable[[], bool]) -> Callable[..., Any]:
+    """Replace ``DocumentSnapshot.get()``."""
+
+    @functools.wraps(original)
+    def get(self: Any, field_path: Any) -> Any:
+        fields = fields_of(self)
+        if fields is None:
+            return original(self, field_path)
+        value = field(self, fields, field_path)
+        if value is UNDECODED:
+            # Raises the client's error.
+            return raise_missing(self, fields, field_path)
+        return value
+
+    return get
+
+
+def raise_missing(snapshot: Any, fields: DocumentFields, field_path: Any) -> Any:
+    """Raise the client's error for a field path without a value."""
+    known = fields.complete
+    if known is UNDECODED:
+        if type(field_path) is not str:
+            known = snapshot._data
+        else:
+            name = field_path_module.parse_field_path(field_path)[0]
+            value = fields.field(name)
+            known = {} if value is UNDECODED else {name: value}
+    return copy.deepcopy(field_path_module.get_nested_value(field_path, known))
+
+
+# Making a snapshot.
+
+
+def _snapshot(response: DocumentResponse, reference: Any, client: Any, is_received: bool) -> Any:
     """Make a snapshot of a response with a document: a stock one in eager mode.
 
     Args:
         response: as a stub gave it.
-        reference: of the document; None, if it is made on request.
-        source: of the snapshot; it makes the reference.
+        reference: to the document.
+        client: of the references in the document.
         is_received: whether a profile counts the document.
 
     Raises:
-        Exception: in eager mode, as of :func:`decoded_fields`.
+        Exception: in eager mode, as of :func:`_error_of_client`.
     """
-    is_eager = response._is_eager
-    if is_eager is None:
-        is_eager = CLIENT.patch.eager
-    if observer.data is not None and is_received:
-        entity_counts = count_document(response, is_eager)
-        if entity_counts is not None:
-            source = source.counted(entity_counts)
     snapshot: Any = _new(DocumentSnapshot)
+    fields = response.fields(READER, client)
+    snapshot._reference = reference
     snapshot._exists = True
-    snapshot._lazyentity_bytes, snapshot._lazyentity_source = response.raw, source
-    if reference is not None:
-        snapshot._reference = reference
-    if is_eager:
-        for name in _PARTS:
-            getattr(snapshot, name)
-        del snapshot._lazyentity_bytes, snapshot._lazyentity_source
+    snapshot.read_time = response.read_time
+    snapshot.create_time = response.create_time
+    snapshot.update_time = response.update_time
+    if observer.data is not None and is_received:
+        _count(response, fields)
+    if response._is_eager:
+        snapshot._data = _decoded(snapshot, fields, fields.data)
+    else:
+        snapshot._lazyentity_fields = fields
     return snapshot
 
 
-_PARTS: dict[str, Callable[[Any], Any]] = {
-    "_reference": _reference,
-    "_data": decoded_fields,
-    "read_time": _time("read_time"),
-    "create_time": _time("create_time"),
-    "update_time": _time("update_time"),
-}
-"""How the attributes of a lazy snapshot are made that have a descriptor."""
+def _count(response: DocumentResponse, fields: DocumentFields) -> None:
+    """Count a document for the profile that runs; its kind is the name of its collection."""
+    data: Any = observer.data
+    call_site = data.call_site(data.site(), response.name.split("/")[-2])
+    call_site.has_no_options = True
+    if response._is_eager:
+        call_site.count_eager(len(response.raw))
+        return
+    try:
+        names = sorted(fields.names())
+    except CONVERSION_ERRORS:
+        # The client raises it where somebody reads the document.
+        names = []
+    fields.count = functools.partial(_count_decoded, call_site.add(names, None, len(response.raw)))
+
+
+def _count_decoded(entity_counts: EntityCounts, names: list[str], is_whole: bool) -> None:
+    if observer.data is not None and names:
+        entity_counts.copied(names, "to_dict()" if is_whole else "")
+
+
+def _is_lazy_response(response: Any) -> bool:
+    return type(response) in RESPONSES and not response._is_whole
+
+
+def replace_lookup_conversion(
+    original: Callable[..., Any], is_active: Callable[[], bool]
+) -> Callable[..., Any]:
+    """Replace the function that makes a snapshot of a response to a look-up."""
+
+    @functools.wraps(original)
+    def _parse_batch_get(get_doc_response: Any, reference_map: Any, client: Any) -> Any:
+        if _is_lazy_response(get_doc_response):
+            reference = reference_map.get(get_doc_response.name)
+            if reference is not None:
+                return _snapshot(get_doc_response, reference, client, True)
+        return original(get_doc_response, reference_map, client)
+
+    return _parse_batch_get
+
+
+def replace_query_conversion(
+    original: Callable[..., Any], is_active: Callable[[], bool]
+) -> Callable[..., Any]:
+    """Replace the function that makes a snapshot of a response to a query."""
+
+    @functools.wraps(original)
+    def _query_response_to_snapshot(response_pb: Any, collection: Any, expected_prefix: Any) -> Any:
+        if _is_lazy_response(response_pb) and response_pb.is_in(expected_prefix):
+            reference = _reference_in(collection, response_pb.name.rpartition("/")[2])
+            return _snapshot(response_pb, reference, collection._client, True)
+        return original(response_pb, collection, expected_prefix)
+
+    return _query_response_to_snapshot
+
+
+def replace_group_conversion(
+    original: Callable[..., Any], is_active: Callable[[], bool]
+) -> Callable[..., Any]:
+    """Replace the function that makes a snapshot of a response to a collection group's query."""
+
+    @functools.wraps(original)
+    def _collection_group_query_response_to_snapshot(response_pb: Any, collection: Any) -> Any:
+        if not _is_lazy_response(response_pb):
+            return original(response_pb, collection)
+        client = collection._client
+        snapshot = _snapshot(response_pb, reference_to(client, response_pb.name), client, True)
+        # The client leaves these times as messages.
+        times = response_pb.time_messages()
+        snapshot.read_time, snapshot.create_time, snapshot.update_time = times
+        return snapshot
+
+    return _collection_group_query_response_to_snapshot
+
+
+def from_bytes(raw: bytes, client: Any) -> Any:
+    """As :func:`lazyentity.firestore.from_bytes`; the client's methods are replaced already."""
+    document = _Document.FromString(raw)
+    prefix = f"{client._database_string}/documents/"
+    if not document.name.startswith(prefix):
+        raise ValueError(
+            f"{safe_repr(document.name)} is no document in {safe_repr(client._database_string)}; "
+            "pass a client of its database"
+        )
+    response = QueryResponse.deserialize(delimited(_DOCUMENT, raw))
+    if type(response) in RESPONSES:
+        response._is_eager = is_eager()
+        return _snapshot(response, reference_to(client, document.name), client, False)
+    # Some of its times are no timestamps, or its name is none that servers send.
+    found, reference = response.document, client.document(document.name)
+    fields = _helpers.decode_dict(found.fields, client)
+    return DocumentSnapshot(reference, fields, True, None, found.create_time, found.update_time)

@@ -11,8 +11,9 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+import grpc
 from google.api_core import grpc_helpers, grpc_helpers_async
-from google.cloud.firestore_v1.services.firestore import async_client, client
+from google.cloud.firestore_v1.base_document import DocumentSnapshot
 from google.cloud.firestore_v1.services.firestore.async_client import FirestoreAsyncClient
 from google.cloud.firestore_v1.services.firestore.client import FirestoreClient
 from google.cloud.firestore_v1.services.firestore.transports.grpc import FirestoreGrpcTransport
@@ -20,13 +21,17 @@ from google.cloud.firestore_v1.services.firestore.transports.grpc_asyncio import
     FirestoreGrpcAsyncIOTransport,
 )
 from google.cloud.firestore_v1.types import firestore as firestore_pb2
+from grpc import aio
 
+from lazyentity._dispatch import register
 from lazyentity._mode import is_eager
+from lazyentity.patches.firestore import operations
 from lazyentity.patches.firestore.messages import REQUESTS, serialised
 from lazyentity.patches.firestore.responses import LookupResponse, QueryResponse
-from lazyentity.patches.firestore.seams import CLIENT
-from lazyentity.patches.firestore.streams import StreamingMethod, logged_channel
-from lazyentity.patches.upstream import UpstreamModules
+from lazyentity.patches.firestore.seams import CLIENT, GUARD
+
+# Where there are lazy snapshots, the functions of lazyentity take them.
+register(DocumentSnapshot, operations)
 
 _READS: dict[str, tuple[str, Any, Any]] = {
     "batch_get_documents": (
@@ -50,86 +55,82 @@ _APIS: dict[Any, tuple[Any, Callable[[Any], Any]]] = {
 }
 """By the class of an API object: that of its transport, and what makes errors the client's."""
 
-_upstream = UpstreamModules(client, async_client)
-_methods = {kind: _upstream.methods(kind, *_READS) for kind in _APIS}
+_IS_EXCHANGED, _IS_EAGER = "_lazyentity_is_exchanged", "_lazyentity_is_eager"
+
+# Types of gRPC come from elsewhere, and differ.
+_UnaryStream: Any = grpc.UnaryStreamMultiCallable
+_AioUnaryStream: Any = aio.UnaryStreamMultiCallable
 
 
-class _Reads:
-    """The reads of a transport.
+class _ReadingStub(_UnaryStream, _AioUnaryStream):  # type: ignore[misc]  # of Any
+    """A stub of a method that streams documents; each RPC chooses its responses when it is sent.
 
-    Attributes:
-        are_lazy: whether nobody gave the API object, or its class, other methods that read.
+    Args:
+        stub: the client's own.
+        lazily: the stubs of lazy responses, by whether stock snapshots are made of them.
     """
 
-    are_lazy = True
+    def __init__(self, stub: Any, lazily: dict[bool, Any]) -> None:
+        self._stub, self._lazily = stub, lazily
 
-    def reader_of(
-        self, readers: dict[bool | None, Callable[[bytes], Any]], request: Any
-    ) -> Callable[[bytes], Any] | None:
-        """Choose what makes the responses to a request; None for the client's messages."""
-        attributes = vars(request)
-        if _IS_EAGER in attributes:
-            return readers[attributes[_IS_EAGER]]
-        if self.are_lazy and CLIENT.patch.active and CLIENT.is_upstream():
-            return readers[True if is_eager() else None]
-        return None
-
-
-_READS_OF, _IS_EAGER = "_lazyentity_reads", "_lazyentity_is_eager"
+    def __call__(self, request: Any, *args: Any, **kwargs: Any) -> Any:
+        mode = vars(request).get(_IS_EAGER)
+        if mode is None and CLIENT.patch.active:
+            mode = is_eager() or CLIENT.patch.eager
+        stub = self._stub if mode is None or not GUARD.is_intact() else self._lazily[bool(mode)]
+        return stub(request, *args, **kwargs)
 
 
 def read_lazily(api: Any) -> bool:
-    """Have the reads of an API object choose their responses whenever an RPC is sent.
+    """Have an API object's reads choose their responses whenever an RPC is sent.
 
     Only the API objects that clients of either kind make for themselves can do that. Anything else
-    (a mock, a subclass, an object with somebody's own method or transport) is left alone.
+    (a mock, a subclass, an object with somebody's own transport) is left alone.
 
     Returns:
         Whether it can.
     """
-    transport = getattr(api, "transport", None)
+    transport: Any = getattr(api, "transport", None)
     kind, wrap_errors = _APIS.get(type(api), (None, None))
     if wrap_errors is None or type(transport) is not kind:
         return False
-    reads = vars(transport).get(_READS_OF)
-    if reads is None:
-        reads = vars(transport).setdefault(_READS_OF, _Reads())
-        _exchange_stubs(transport, wrap_errors, reads)
-    reads.are_lazy = _methods[type(api)].are_upstream(api)
-    return bool(reads.are_lazy)
-
-
-def _exchange_stubs(transport: Any, wrap_errors: Callable[[Any], Any], reads: _Reads) -> None:
-    for name in (*_READS, *_WRITES):
-        stub = getattr(transport, name)
-        wrapped = transport._wrapped_methods.get(stub)
-        # Somebody's own method stays in charge.
-        if getattr(getattr(wrapped, "_target", None), "__wrapped__", None) is stub:
-            make = _reading_stub if name in _READS else _writing_stub
-            wrapped._target = wrap_errors(make(transport, name, stub, reads))
+    # Of two threads one exchanges the stubs.
+    mark = object()
+    if vars(transport).setdefault(_IS_EXCHANGED, mark) is mark:
+        for name in (*_READS, *_WRITES):
+            stub = getattr(transport, name)
+            wrapped = transport._wrapped_methods.get(stub)
+            # Somebody's own method stays in charge.
+            if getattr(getattr(wrapped, "_target", None), "__wrapped__", None) is stub:
+                make = _reading_stub if name in _READS else _writing_stub
+                wrapped._target = wrap_errors(make(transport, name, stub))
+    return True
 
 
 def _path(method: str) -> str:
     return f"/google.firestore.v1.Firestore/{method}"
 
 
-def _reading_stub(transport: Any, name: str, stub: Any, reads: _Reads) -> Any:
+def _logged_channel(transport: Any) -> Any:
+    """Return the channel of a transport on which RPCs are logged, where the client logs them."""
+    # Before 2.20.1 it does not.
+    return getattr(transport, "_logged_channel", transport.grpc_channel)
+
+
+def _reading_stub(transport: Any, name: str, stub: Any) -> Any:
     method, request, lazy = _READS[name]
-    readers: dict[bool | None, Any] = {None: lazy.deserialize}
-    for mode in (False, True):
-        readers[mode] = functools.partial(lazy.deserialize, is_eager=mode)
-    return StreamingMethod(
-        transport,
-        _path(method),
-        stub,
-        (request.serialize, lazy._real.deserialize),
-        functools.partial(reads.reader_of, readers),
+    make = functools.partial(
+        _logged_channel(transport).unary_stream, _path(method), request_serializer=request.serialize
+    )
+    modes = {False: lazy.deserialize, True: lazy.deserialize_for_eager}
+    return _ReadingStub(
+        stub, {mode: make(response_deserializer=read) for mode, read in modes.items()}
     )
 
 
-def _writing_stub(transport: Any, name: str, stub: Any, reads: _Reads) -> Any:
+def _writing_stub(transport: Any, name: str, stub: Any) -> Any:
     method, response = _WRITES[name]
-    return logged_channel(transport).unary_unary(
+    return _logged_channel(transport).unary_unary(
         _path(method),
         request_serializer=functools.partial(serialised, REQUESTS[name]),
         response_deserializer=response.deserialize,
@@ -154,3 +155,16 @@ def _send(method: Callable[..., Any], kind: Any, mode: bool, request: Any, **opt
     message = kind(request)
     vars(message)[_IS_EAGER] = mode
     return method(request=message, **options)
+
+
+def replace_api(original: property, is_active: Callable[[], bool]) -> property:
+    """Replace the property of a client that gives its API object."""
+
+    @functools.wraps(original.fget)  # type: ignore[arg-type]  # a getter it has
+    def _firestore_api(client: Any) -> Any:
+        api = original.__get__(client)
+        if is_active():
+            read_lazily(api)
+        return api
+
+    return property(_firestore_api)

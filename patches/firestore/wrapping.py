@@ -22,6 +22,7 @@ from lazyentity._environment import EAGER, is_set
 from lazyentity._mode import is_eager
 from lazyentity._types import describe_type
 from lazyentity.patches.firestore.seams import CLIENT, CONVERSIONS
+from lazyentity.patches.firestore.snapshots import from_bytes as snapshot_from_bytes
 from lazyentity.patches.firestore.transports import api_in_mode, read_lazily
 
 _PARTS = ("_client", "_parent", "_nested_query", "_collection_ref")
@@ -44,7 +45,7 @@ class _LazyReads:
     @property
     def _firestore_api(self) -> Any:
         api = self._lazyentity_stock._firestore_api
-        if not (CLIENT.is_upstream() and read_lazily(api)):
+        if not read_lazily(api):
             return api
         install()
         return api_in_mode(api, self._lazyentity_is_eager or is_eager())
@@ -100,8 +101,8 @@ def wrap(given: Any, names: Sequence[str], strict: bool, eager: bool | None) -> 
     """
     if names or strict:
         raise TypeError(
-            f"wrap() of a {describe_type(given)} has no prefetch= and no strict=: a snapshot "
-            "keeps no fields that were read; leave them out"
+            f"wrap() of a {describe_type(given)} has no prefetch= and no strict=, which are for "
+            "clients of Datastore; leave them out, and call prefetch() with the snapshots"
         )
     if not isinstance(given, (*_BOUND, client.Client, async_client.AsyncClient)):
         raise TypeError(
@@ -112,3 +113,9 @@ def wrap(given: Any, names: Sequence[str], strict: bool, eager: bool | None) -> 
     if isinstance(given, _LazyReads) and eager is None:
         return given
     return _bound(given, is_set(EAGER) if eager is None else eager)
+
+
+def from_bytes(raw: bytes, client: Any) -> Any:
+    """As :func:`lazyentity.firestore.from_bytes`."""
+    install()
+    return snapshot_from_bytes(raw, client)

@@ -31,8 +31,8 @@ from lazyentity.native.documents import DocumentBytes
 from lazyentity.patches.api import responses
 from lazyentity.readers import LAZY, STOCK
 from lazyentity.strict import make_strict
-from tests.backends import documents, indexes
-from tests.fuzz import hostile, material, running
+from tests.backends import indexes
+from tests.fuzz import documents, hostile, material, running
 from tests.fuzz.hostile import Evil
 from tests.fuzz.seeds import RESPONSES
 from tests.support.strategies.samples import serialise
@@ -160,7 +160,8 @@ MAKERS: tuple[Callable[[random.Random], Any], ...] = (
     _reader,
     _rpc,
     lambda chance: indexes.NATIVE.of(chance.choice((indexes.SAMPLE, *indexes.ENTITY_PROTOS))),
-    lambda chance: DocumentBytes.of(documents.SAMPLE, documents.READ_TIME, documents.RESPONSE),
+    lambda chance: DocumentBytes.of(documents.SAMPLE, documents.READ_TIME),
+    lambda chance: documents.sample(),
     lambda chance: entities.ViewAs(chance.choice(CLASSES)),
     lambda chance: datastore_pb2.LookupResponse.pb()(),
     lambda chance: chance.choice(KINDS),

@@ -13,9 +13,9 @@ from google.protobuf.message import DecodeError
 
 from tests.backends.backends import NATIVE, assert_same_written
 from tests.backends.columns import assert_same_column
-from tests.backends.documents import assert_same_document
 from tests.backends.indexes import assert_same_index
 from tests.backends.responses import assert_same_split
+from tests.fuzz.documents import assert_same_document
 from tests.support.parts import assert_reads_like_its_parts, assert_same_parts
 from tests.support.snapshots import Raised, outcome, snapshot, whole
 from tests.support.stock import EntityMessage, stock_entity

@@ -16,9 +16,9 @@ from google.cloud.datastore_v1.types import entity as entity_pb2
 from hypothesis import HealthCheck, Phase, given, seed, settings
 
 from lazyentity.codec.entityproto import PROPERTY
-from tests.backends.documents import SAMPLE as DOCUMENT
 from tests.backends.indexes import ENTITY_PROTOS, SAMPLE, field
 from tests.backends.malformed import MALFORMED, entity_of
+from tests.fuzz.documents import SAMPLE as DOCUMENT
 from tests.fuzz.mutation import with_varint_forms
 from tests.support.strategies import Grammar, entities, wire
 from tests.support.strategies.samples import PLAIN, RICH, serialise

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import multiprocessing
 import pickle
-import types
 from pathlib import Path
 from typing import Any
 
@@ -50,10 +49,6 @@ def test_pickles_and_texts(client: Any) -> None:
     lazy = client.document("things/01").get()
     assert outcome(lambda: pickle.dumps(stock)) == outcome(lambda: pickle.dumps(lazy))
     assert repr(stock).partition(" at ")[0] == repr(lazy).partition(" at ")[0]
-    lazy._reference = types.SimpleNamespace(_client=None)
-    restored = pickle.loads(pickle.dumps(lazy))
-    assert is_lazy(restored)
-    assert restored.to_dict() == stock.to_dict()
 
 
 def test_threads_read_one_snapshot(client: Any, frequent_switches: None) -> None:
@@ -138,15 +133,6 @@ def test_reads_inside_and_outside_of_eager(side: Any) -> None:
         first = side.next(stream)
     assert not any(map(is_lazy, [first, *side.all(lambda: stream)]))
     assert all(map(is_lazy, side.all(things.stream)))
-
-
-def test_results_received_before_the_mode_changes(side: Any) -> None:
-    """``patch()`` sets the mode of the documents that are not read yet, too."""
-    lazyentity.patch("firestore", strict=True)
-    stream = side.client.collection("things").stream()
-    for eager in (False, True, False):
-        lazyentity.patch("firestore", eager=eager)
-        assert is_lazy(side.next(stream)) is not eager
 
 
 def test_eager_by_the_environment(monkeypatch: pytest.MonkeyPatch, side: Any) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import copy
 import datetime
 from typing import Any
@@ -10,14 +9,14 @@ from typing import Any
 import pytest
 from google.auth.credentials import AnonymousCredentials
 from google.cloud import firestore
+from google.cloud.firestore_v1 import vector
 from google.cloud.firestore_v1.types import firestore as types
 from hypothesis import given
 from hypothesis import strategies as st
 
 from lazyentity.codec.undecoded import UNDECODED
-from lazyentity.native.backend import DocumentBytes, DocumentReader
-from lazyentity.patches.firestore import references
-from lazyentity.patches.firestore.documents import READER
+from lazyentity.native.documents import DocumentBytes, DocumentFields, DocumentReader
+from lazyentity.patches.firestore import snapshots
 from lazyentity.patches.firestore.responses import NO_METRICS, QueryResponse
 from tests.patches.firestore.describing import outcome
 from tests.patches.firestore.documents import DOCUMENT, response_of
@@ -51,73 +50,64 @@ def test_it_acts_as_the_message(lazy: Any, real: Any) -> None:
     assert lazy.read_time == real.read_time
     for name in ("to_json", "to_dict", "pb", "serialize"):
         assert getattr(type(lazy), name)(lazy) == getattr(type(real), name)(real)
-
-
-@pytest.mark.parametrize("duplicate", [copy.copy, copy.deepcopy])
-def test_copies_are_messages(duplicate: Any, lazy: Any, real: Any) -> None:
-    made = duplicate(lazy)
-    assert type(made) is types.RunQueryResponse
-    assert made == real
+    # The client asks each response whether it has some.
+    assert bool(lazy.explain_metrics) is False
+    assert lazy.explain_metrics == real.explain_metrics
+    assert repr(NO_METRICS) == repr(real.explain_metrics)
+    with pytest.raises(AttributeError):
+        lazy.transaction = b"new"
+    for duplicate in (copy.copy, copy.deepcopy):
+        made = duplicate(lazy)
+        assert type(made) is types.RunQueryResponse
+        assert made == real
     assert type(type(lazy)()) is types.RunQueryResponse
 
 
-def test_it_is_read_only(lazy: Any) -> None:
-    with pytest.raises(AttributeError):
-        lazy.transaction = b"new"
-
-
-def test_metrics_that_no_response_has(lazy: Any, real: Any) -> None:
-    """The client asks each response whether it has some."""
-    assert not lazy.explain_metrics
-    assert lazy.explain_metrics is NO_METRICS
-    assert lazy.explain_metrics == real.explain_metrics
-    assert repr(NO_METRICS) == repr(real.explain_metrics)
-
-
-def test_other_responses_are_the_clients() -> None:
+@pytest.mark.parametrize(
+    "name", ["", "a", DOCUMENT[1:], f"{DOCUMENT}/", f"{DOCUMENT}/x", "projects//"]
+)
+def test_other_responses_are_the_clients(name: str) -> None:
+    """Documents with a name that no server sends, too: the client finds its error in its turn."""
     for response in (
         types.RunQueryResponse(),
         types.RunQueryResponse(transaction=b"t"),
         types.RunQueryResponse(document={"name": DOCUMENT}, transaction=b"t"),
-        types.RunQueryResponse(document={}),
+        types.RunQueryResponse(document={"name": name}),
         types.RunQueryResponse(explain_metrics={"plan_summary": {}}),
     ):
         raw = types.RunQueryResponse.serialize(response)
         assert type(QueryResponse.deserialize(raw)) is types.RunQueryResponse
 
 
-def test_values(lazy: Any) -> None:
-    """Those that are not there are left to the client."""
-    assert lazy.decoded_value(READER, None, ["a", "b"]) == 1
-    assert lazy.decoded_value(READER, None, ["é"]) == "text"
-    for names in ((), ("nope",), ("a", "nope"), ("a", "b", "c"), ("é", "x")):
-        assert lazy.decoded_value(READER, None, names) is UNDECODED
-
-
 @pytest.mark.parametrize("name", ["\ud800", 1, None])
 def test_names_that_are_no_text(name: Any, lazy: Any) -> None:
-    """The client's own code judges them."""
-    with contextlib.suppress(TypeError, UnicodeEncodeError):
-        assert lazy.decoded_value(READER, None, [name]) is UNDECODED
+    """A lone surrogate is in no document."""
+    fields = lazy.fields(snapshots.READER, None)
+    if isinstance(name, str):
+        assert fields.get([name]) is UNDECODED
+    else:
+        with pytest.raises(TypeError):
+            fields.get([name])
 
 
-@pytest.mark.parametrize("timestamp", [int, datetime.date, 5, "datetime"])
-def test_timestamps_of_another_type(timestamp: Any) -> None:
-    """Instances are made past the constructor of the type."""
+def test_objects_that_nobody_filled() -> None:
+    """Python code can make one; it must not crash."""
     make: Any = DocumentReader
-    with pytest.raises(TypeError):
-        make(geo_point=int, reference=int, other_map=int, timestamp=timestamp)
-
-
-def test_bytes_that_nobody_filled() -> None:
-    empty: Any = DocumentBytes.__new__(DocumentBytes)
-    with pytest.raises((AttributeError, TypeError)):
-        empty.decoded_fields(None, None)
-    blank = DocumentReader.__new__(DocumentReader)
-    filled = QueryResponse.deserialize(response_of({"a": datetime.datetime(2024, 1, 1)}))
-    # The pure backend's has no attributes yet.
-    with contextlib.suppress(AttributeError):
-        assert filled.decoded_fields(blank, None) is UNDECODED
+    for timestamp in (int, datetime.date, 5, "datetime"):
+        with pytest.raises(TypeError):
+            make(
+                **dict.fromkeys(("geo_point", "reference", "field", "document"), int),
+                references=(),
+                errors=(),
+                vector=vector.Vector,
+                timestamp=timestamp,
+            )
+    bytes_alone: Any = DocumentBytes.__new__(DocumentBytes)
+    assert bytes_alone.name == ""
+    blank: Any = DocumentFields.__new__(DocumentFields)
+    for read in (blank.data, blank.to_dict, blank.names, lambda: blank.get(["a"])):
+        with pytest.raises((AttributeError, TypeError)):
+            read()
 
 
 CLIENTS: list[Any] = [
@@ -141,56 +131,15 @@ def test_in_a_collection(parts: list[str], document_id: str) -> None:
             collection = client.collection(*parts)
         except ValueError:
             continue
-        assert outcome(lambda: _told(references.reference_in(collection, document_id))) == outcome(  # noqa: B023
+        assert outcome(lambda: _told(snapshots._reference_in(collection, document_id))) == outcome(  # noqa: B023
             lambda: _told(collection.document(document_id))  # noqa: B023
         )
-
-
-@pytest.mark.parametrize("path", [("",), ("a/b", "c", "d"), ("a", "b/c", "d"), ("a", "b", "c")])
-def test_in_a_collection_made_by_hand(path: tuple[str, ...]) -> None:
-    """As the client makes one without a name for queries of everything below a document."""
-    collection = firestore.CollectionReference(*path, client=CLIENTS[0])
-    assert outcome(lambda: _told(references.reference_in(collection, "x"))) == outcome(
-        lambda: _told(collection.document("x"))
-    )
 
 
 @given(parts=st.lists(_parts, max_size=7), is_own=st.booleans())
 def test_by_name(parts: list[str], is_own: bool) -> None:
     name = "/".join([DATABASE] * is_own + parts)
     for client in CLIENTS:
-        assert outcome(lambda: _told(references.reference_of(client, name))) == outcome(  # noqa: B023
+        assert outcome(lambda: _told(snapshots.reference_to(client, name))) == outcome(  # noqa: B023
             lambda: _told(client.document(name))  # noqa: B023
         )
-
-
-def test_plain_ones_are_made_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Replaced methods are called; otherwise none is."""
-    collection, called = CLIENTS[0].collection("a"), []
-
-    def count(function: Any) -> Any:
-        def counted(*args: Any, **kwargs: Any) -> Any:
-            called.append(function.__qualname__)
-            return function(*args, **kwargs)
-
-        return counted
-
-    base = firestore.Client.__mro__[1]
-    monkeypatch.setattr(base, "_document_path_helper", count(base._document_path_helper))  # type: ignore[attr-defined]
-    references.reference_in(collection, "x")
-    references.reference_of(CLIENTS[0], f"{DATABASE}/a/x")
-    assert called == []
-    for holder, name in (
-        (firestore.Client, "document"),
-        (firestore.DocumentReference, "__init__"),
-        (firestore.CollectionReference, "document"),
-        (CLIENTS[0], "document"),
-        (collection, "document"),
-    ):
-        kind = holder if isinstance(holder, type) else type(holder)
-        called.clear()
-        with monkeypatch.context() as replaced:
-            replaced.setattr(holder, name, count(getattr(holder, name)))
-            references.reference_in(collection, "x")
-            # Older versions inherit one of them.
-            assert any(each.endswith(f"{kind.__name__}.{name}") for each in called)

@@ -17,7 +17,7 @@ from google.cloud.firestore_v1.types import document as document_pb2
 from google.protobuf.message import DecodeError
 
 import lazyentity
-from lazyentity.patches.firestore import from_bytes
+from lazyentity.firestore import from_bytes
 from tests.patches.firestore.describing import described, is_lazy
 from tests.patches.firestore.reading import WHEN, fill
 from tests.patches.firestore.server import DocumentServer
@@ -161,8 +161,6 @@ def test_errors_of_from_bytes(client: Any) -> None:
 
 def test_what_does_not_apply(snapshots: tuple[Any, Any]) -> None:
     for snapshot in snapshots:
-        with pytest.raises(TypeError, match=r"prefetch\(\) takes entities"):
-            lazyentity.prefetch(snapshot, "number")
         with pytest.raises(TypeError, match=r"detach\(\) takes entities"):
             lazyentity.detach([snapshot])
         for function in (lazyentity.columns, lazyentity.to_pandas, lazyentity.to_arrow):
@@ -178,6 +176,9 @@ def test_other_functions(snapshots: tuple[Any, Any], client: Any) -> None:
     assert lazyentity.to_dict(lazy, "map.a.b", "number") == {"map.a.b": 3, "number": 3}
     with pytest.raises(KeyError):
         lazyentity.to_dict(lazy, "nope")
+    lazyentity.prefetch(lazy, "number", "map.a")
+    with pytest.raises(KeyError):
+        lazyentity.prefetch(lazy, "nope")
     assert is_lazy(lazy)
     whole = lazyentity.materialize(lazy)
     assert not is_lazy(whole)

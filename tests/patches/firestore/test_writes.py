@@ -2,28 +2,24 @@
 
 from __future__ import annotations
 
-import contextlib
 import copy
 import datetime
-import functools
 import pickle
 from collections.abc import Callable
 from typing import Any
 from unittest import mock
 
 import pytest
-import wrapt
 from google.cloud import firestore
-from google.cloud.firestore_v1 import _helpers, field_path, vector
+from google.cloud.firestore_v1 import _helpers, vector
 from google.cloud.firestore_v1.services.firestore.client import FirestoreClient
 from google.cloud.firestore_v1.types import firestore as types
 from google.cloud.firestore_v1.types import write as write_pb2
 from hypothesis import example, given, settings
 
 import lazyentity
-from lazyentity.patches.firestore import messages, writes
+from lazyentity.patches.firestore import messages
 from lazyentity.patches.firestore.messages import raw_of
-from lazyentity.patches.firestore.seams import CLIENT
 from tests.patches.firestore import written
 from tests.patches.firestore.written import DOCUMENT, STOCK, now, result
 from tests.support.changing import meanwhile
@@ -164,73 +160,6 @@ def test_nothing_is_parsed_to_be_sent(side: Any, monkeypatch: pytest.MonkeyPatch
     side.one(lambda: side.client.collection("things").add(PLAIN, "two"))
     assert parsed == []
     assert side.one(reference.get).get("a") == 1
-
-
-@pytest.mark.parametrize("is_before", [True, False])
-@pytest.mark.parametrize(
-    ("holder", "name"),
-    [
-        (_helpers, "encode_value"),
-        (_helpers, "encode_dict"),
-        (_helpers, "extract_fields"),
-        (_helpers, "set_field_value"),
-        (_helpers, "_datetime_to_pb_timestamp"),
-        (_helpers, "DocumentExtractor"),
-        (_helpers.DocumentExtractor, "get_update_pb"),
-        (_helpers.DocumentExtractorForMerge, "apply_merge"),
-        (_helpers.DocumentExtractorForUpdate, "_get_update_mask"),
-        (_helpers.GeoPoint, "to_protobuf"),
-        (field_path, "parse_field_path"),
-        (field_path, "render_field_path"),
-        (field_path.FieldPath, "from_api_repr"),
-        (field_path.FieldPath, "to_api_repr"),
-        (vector.Vector, "to_map_value"),
-    ],
-)
-def test_a_replaced_function_stays_in_charge(
-    holder: Any, name: str, is_before: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The client's code makes the messages then, and calls it."""
-    if is_before:
-        lazyentity.unpatch("firestore")
-    original = getattr(holder, name)
-    replacement: Any = mock.Mock(side_effect=original)
-    if isinstance(original, type):
-        replacement = type(name, (original,), {})
-    elif isinstance(holder, type):
-        replacement = lambda *args, **kwargs: original(*args, **kwargs)  # noqa: E731
-    monkeypatch.setattr(holder, name, replacement)
-    if is_before:
-        places = *CLIENT.reading, *CLIENT.writing
-        is_told = any(f"{place}".endswith(f".{name}") for place in places)
-        warned = pytest.warns(RuntimeWarning, match=f"{name} was replaced by")
-        with warned if is_told else contextlib.nullcontext():
-            lazyentity.patch("firestore")
-    for each in WRITES:
-        assert raw_of(_write(each)) is None
-    monkeypatch.undo()
-    for each in WRITES:
-        assert raw_of(_write(each)) is not None
-
-
-def test_a_function_that_wrapt_wraps(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its wrapper equals the function."""
-    wrapped = wrapt.FunctionWrapper(_helpers.encode_value, lambda call, _, args, named: call(*args))
-    monkeypatch.setattr(_helpers, "encode_value", wrapped)
-    for each in WRITES:
-        assert raw_of(_write(each)) is None
-
-
-def test_functions_replaced_before_the_import() -> None:
-    """Each of these in place of a function of the client makes all writes stock."""
-    assert writes._WAS_UPSTREAM
-
-    class Extractor(_helpers.DocumentExtractor):
-        pass
-
-    wrapped = functools.wraps(_helpers.encode_value)(lambda value: None)
-    for replaced in (mock.Mock(), wrapped, Extractor, property(wrapped), classmethod(wrapped)):
-        assert not writes._is_upstream(replaced)
 
 
 def test_a_replaced_encoder_stays_in_charge(client: Any, monkeypatch: pytest.MonkeyPatch) -> None:

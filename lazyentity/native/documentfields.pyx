@@ -1,0 +1,357 @@
+"""The native backend's fields of a document: each is decoded once, when it is first read.
+
+Theory of operation. At first there are the bytes of the response. The first :meth:`get` makes an index of
+the fields; documents with the same names share a :class:`~lazyentity.native.shapes.Shape` with each other,
+and with entities. A field that was decoded stays, and every caller gets a copy. Decoding all fields takes
+those that are there. Bytes that say no more than the decoded fields are dropped then.
+
+The global interpreter lock guards the attributes. Other threads run while a function of the client does:
+then the bytes may be dropped, so each pass holds them, and the fields of the first thread count.
+"""
+
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
+from cpython.mem cimport PyMem_Free
+from libc.stdint cimport uint32_t
+from libc.string cimport memset
+
+from lazyentity.native.entities cimport (
+    SETS,
+    Entry,
+    Scan,
+    Shape,
+    allocate_offsets,
+    becomes_likely,
+    likely_shape,
+    room_for_entry,
+    shape_of,
+)
+
+
+cdef bint _match(Shape shape, Bytes base, Bytes at, Bytes end, Scan* scan) noexcept:
+    # Scans a document that is expected to have this shape, and finds the offsets of its values.
+    cdef Bytes header = <Bytes>PyBytes_AS_STRING(shape.headers)
+    cdef Bytes entry_end
+    cdef Bytes span_end
+    cdef Py_ssize_t index = 0
+    cdef uint32_t size
+    while at < end:
+        if at[0] != DOCUMENT_FIELDS:
+            if not skip_any_field(&at, end):
+                return 0
+            continue
+        if index == shape.count:
+            return 0
+        at += 1
+        if not read_length(&at, end, &entry_end):
+            return 0
+        size = shape.header_sizes[index]
+        if size > entry_end - at or differ(at, header, size):
+            return 0
+        header += size
+        at += size
+        scan.offsets[index] = <uint32_t>(at - base)
+        if not read_length(&at, entry_end, &span_end) or span_end != entry_end:
+            return 0
+        at = entry_end
+        index += 1
+    return index == shape.count
+
+
+cdef int _scan(Bytes base, Bytes at, Bytes end, Scan* scan) except -1:
+    # Scans a document of any shape.
+    cdef MapEntry found
+    cdef Entry* entry
+    while at < end:
+        if at[0] != DOCUMENT_FIELDS:
+            if not skip_any_field(&at, end):
+                return 0
+            continue
+        entry = room_for_entry(scan)
+        if not _next_entry(&at, end, DOCUMENT_FIELDS, &found):
+            return 0
+        entry.header = found.header
+        entry.header_size = <uint32_t>(found.header_end - found.header)
+        entry.value = <uint32_t>(found.header_end - base)
+        scan.count += 1
+    return 1
+
+
+cdef inline uint32_t _likely_slot(Bytes at, Bytes end) noexcept nogil:
+    # As for an entity: by the start of the first entry's header.
+    cdef MapEntry entry
+    while at < end:
+        if _next_entry(&at, end, DOCUMENT_FIELDS, &entry):
+            return hash_bytes(entry.name, entry.name_end - entry.name) % SETS
+        if not skip_any_field(&at, end):
+            break
+    return 0
+
+
+cdef class DocumentFields:
+    """The fields of a received document.
+
+    Attributes:
+        count: called with the names of fields that were decoded, and with whether these are all of
+            them that were not; None, if no profile counts them.
+    """
+
+    cdef DocumentReader _reader
+    cdef object _client
+    cdef bytes _raw  # the response; None, if all that is known are the decoded fields
+    cdef Py_ssize_t _start  # of the document
+    cdef Py_ssize_t _end
+    cdef Shape _shape  # None without an index
+    cdef uint32_t* _offsets  # of the length before each value, by the ordinals of the shape
+    cdef dict _values  # those that were decoded, if there is an index
+    cdef object _data  # all of them, once they are decoded; UNDECODED before
+    cdef bint _is_exact  # the decoded fields have all that their bytes have
+    cdef public object count
+
+    def __cinit__(self):
+        self._offsets = NULL
+        self._data = UNDECODED
+        self._is_exact = 1
+
+    def __dealloc__(self):
+        PyMem_Free(self._offsets)
+
+    @staticmethod
+    def of(DocumentReader reader not None, client, data):
+        """Return fields that are decoded, of which a copy is kept."""
+        cdef DocumentFields self = DocumentFields.__new__(DocumentFields)
+        self._reader, self._client = reader, client
+        self._data = _copy_of(reader, data, 0)
+        return self
+
+    @property
+    def document(self):
+        """The serialised ``Document``; None, if the decoded fields are all that there is."""
+        if self._raw is None:
+            return None
+        return self._raw[self._start : self._end]
+
+    @property
+    def complete(self):
+        """As :meth:`data`, if all fields are decoded; ``UNDECODED`` otherwise."""
+        return self._data
+
+    def data(self):
+        """Return all fields as the client keeps them: the same dict each time.
+
+        It is no dict, if the client makes another type of the document.
+
+        Raises:
+            Exception: the client's, if a field or the document cannot be converted.
+        """
+        if self._data is UNDECODED:
+            self._decode_all()
+        return self._data
+
+    def to_dict(self):
+        """Return a copy of :meth:`data`.
+
+        Raises:
+            Exception: as of :meth:`data`.
+        """
+        return _copy_of(self._reader, self.data(), 0)
+
+    def get(self, names):
+        """Return a copy of the value of a field in fields.
+
+        Args:
+            names: the names of the fields, all of them text; of all fields, if there is none.
+
+        Returns:
+            The value; ``UNDECODED``, if there is none.
+
+        Raises:
+            Exception: the client's, if the field cannot be converted.
+        """
+        cdef bint is_first = 1
+        value = UNDECODED
+        for name in names:
+            if is_first:
+                value = self.field(name)
+                is_first = 0
+            elif type(value) is dict:
+                value = (<dict>value).get(name, UNDECODED)
+            else:
+                return UNDECODED
+        if is_first:
+            return self.to_dict()
+        return value if value is UNDECODED else _copy_of(self._reader, value, 0)
+
+    def field(self, str name not None):
+        """Return the value of a field, the same object each time.
+
+        Raises:
+            Exception: the client's, if the field cannot be converted.
+        """
+        cdef Reading reading
+        cdef bytes raw = self._raw
+        cdef Bytes at
+        cdef Bytes end
+        cdef dict values
+        if self._data is UNDECODED and self._shape is None and not self._make_index():
+            self._decode_all()
+        if self._data is not UNDECODED:
+            return self._data.get(name, UNDECODED) if type(self._data) is dict else UNDECODED
+        values = self._values
+        value = values.get(name, UNDECODED)
+        if value is not UNDECODED:
+            return value
+        ordinal = self._shape._ordinals.get(name)
+        if ordinal is None:
+            return UNDECODED
+        at = <Bytes>PyBytes_AS_STRING(raw) + self._offsets[<Py_ssize_t>ordinal]
+        if not read_length(&at, <Bytes>PyBytes_AS_STRING(raw) + self._end, &end):
+            raise AssertionError("the index has read this length")
+        self._begin(&reading)
+        value = _field(&reading, name, at, end)
+        self._is_exact &= reading.is_exact
+        if self.count is not None:
+            self.count([name], False)
+        return values.setdefault(name, value)
+
+    def names(self):
+        """Return the names of all fields, in the order of the document.
+
+        Raises:
+            Exception: the client's, if it has to decode the document and cannot.
+        """
+        if self._data is UNDECODED and (self._shape is not None or self._make_index()):
+            return tuple(self._shape._ordinals)
+        data = self.data()
+        return tuple(data) if type(data) is dict else ()
+
+    def decoded(self):
+        """Return the names of the fields that were decoded, in the order of the document."""
+        if self._data is not UNDECODED:
+            return self.names()
+        if self._shape is None:
+            return ()
+        return tuple([name for name in self._shape._ordinals if name in self._values])
+
+    def __deepcopy__(self, memo):
+        return DocumentFields.of(self._reader, self._client, self.data())
+
+    cdef bytes _received(self):
+        # Python code can make an object without bytes.
+        if self._raw is None:
+            raise TypeError("DocumentFields are made by DocumentBytes.fields()")
+        return self._raw
+
+    cdef int _begin(self, Reading* reading) except -1:
+        reading.reader = <PyObject*>self._reader
+        reading.client = <PyObject*>self._client
+        reading.is_exact = 1
+        return 0
+
+    cdef bint _make_index(self) except -1:
+        # Answers 0, if the document has to be decoded as a whole.
+        cdef bytes raw = self._received()
+        cdef Bytes base = <Bytes>PyBytes_AS_STRING(raw)
+        cdef Bytes at = base + self._start
+        cdef Bytes end = base + self._end
+        cdef uint32_t slot = _likely_slot(at, end)
+        cdef uint32_t* offsets = NULL
+        cdef Py_ssize_t index
+        cdef Scan scan
+        cdef Shape shape
+        if self._end > <Py_ssize_t>0xFFFFFFFF:
+            return 0
+        memset(&scan, 0, sizeof(Scan))
+        shape = likely_shape(slot, _match, base, at, end, &scan)
+        try:
+            if shape is None:
+                if not _scan(base, at, end, &scan):
+                    return 0
+                shape = shape_of(&scan)
+                if shape is None:
+                    return 0
+                if shape._template is not None:
+                    becomes_likely(slot, shape)
+            if "__type__" in shape._ordinals or _is_single_special(shape):
+                return 0
+            offsets = allocate_offsets(shape.count)
+            for index in range(shape.count):
+                offsets[index] = (
+                    scan.entries[index].value if scan.offsets == NULL else scan.offsets[index]
+                )
+        finally:
+            PyMem_Free(scan.entries)
+            if scan.offsets != scan.few:
+                PyMem_Free(scan.offsets)
+        if self._shape is None and self._data is UNDECODED:
+            self._values, self._shape, self._offsets = {}, shape, offsets
+        else:
+            PyMem_Free(offsets)
+        return 1
+
+    cdef int _decode_all(self) except -1:
+        cdef Reading reading
+        cdef bytes raw = self._received()
+        self._begin(&reading)
+        try:
+            data = _document(&reading, raw, self._start, self._end, self._values)
+        except self._reader._errors:
+            # The client's order of fields decides which error comes; the last of a name counts.
+            data = UNDECODED
+        if data is UNDECODED:
+            reading.is_exact = 0
+            data = self._reader._document(raw[self._start : self._end], self._client)
+        if self._data is UNDECODED:
+            if self.count is not None and type(data) is dict:
+                self.count([name for name in data if name not in (self._values or ())], True)
+            self._data = data
+            self._values = self._shape = None
+            PyMem_Free(self._offsets)
+            self._offsets = NULL
+            if self._is_exact and reading.is_exact:
+                self._raw = None
+        return 0
+
+
+cdef bint _is_single_special(Shape shape):
+    # Whether the client may make another type than a dict of a document of this shape.
+    return len(shape._ordinals) == 1 and str(next(iter(shape._ordinals))).startswith("__")
+
+
+cdef object _field(Reading* reading, str name, Bytes at, Bytes end):
+    value = _value(reading, at, end, FIELD_DEPTH)
+    if value is UNDECODED:
+        reading.is_exact = 0
+        raw = PyBytes_FromStringAndSize(<const char*>at, end - at)
+        value = (<DocumentReader>reading.reader)._field(name, raw, <object>reading.client)
+    return value
+
+
+cdef object _document(Reading* reading, bytes raw, Py_ssize_t start, Py_ssize_t stop, dict known):
+    # Decodes the fields of a document but those that are known; UNDECODED, if the client has to.
+    cdef Bytes at = <Bytes>PyBytes_AS_STRING(raw) + start
+    cdef Bytes end = <Bytes>PyBytes_AS_STRING(raw) + stop
+    cdef MapEntry entry
+    cdef int special = NOT_SPECIAL
+    cdef dict fields = {}
+    while at < end:
+        if not _next_entry(&at, end, DOCUMENT_FIELDS, &entry):
+            if at[0] == DOCUMENT_FIELDS:
+                return UNDECODED
+            # The times are kept elsewhere.
+            reading.is_exact &= at[0] in (DOCUMENT_NAME, DOCUMENT_CREATE_TIME, DOCUMENT_UPDATE_TIME)
+            if not skip_any_field(&at, end):
+                return UNDECODED
+            continue
+        special |= _speciality(entry.name, entry.name_end)
+        name = _name(entry.name, entry.name_end)
+        if name is UNDECODED:
+            return UNDECODED
+        value = UNDECODED
+        if known:
+            value = known.get(name, UNDECODED)
+        if value is UNDECODED:
+            value = _field(reading, name, entry.value, entry.end)
+        PyDict_SetItem(fields, name, value)
+    if special and (len(fields) == 1 or (special & TYPED and _is_vector(fields))):
+        return UNDECODED
+    return fields
