@@ -111,16 +111,23 @@ cdef class DocumentWriter:
         self._timestamp = timestamp
         self._vector = vector
 
-    def transforms(self, dict fields not None):
+    def transforms(self, fields):
         """Return the fields of a document that are transforms: one look at each of its values.
 
         Returns:
             A new dict; None, if the client has to encode the document as a whole. It has to if
-            there is a name that it refuses or a value that it treats specially, or if most
-            of the fields are transforms, which it encodes anyway.
+            there is a name that it refuses or a value that it treats specially, or if there are
+            less than two fields beside each transform, which the client encodes in any case.
         """
+        cdef Py_ssize_t position = 0
+        cdef PyObject* name_at
+        cdef PyObject* value_at
         cdef dict found = {}
-        for name, value in list(fields.items()):
+        cdef list others = []
+        if type(fields) is not dict:
+            return None
+        while PyDict_Next(fields, &position, &name_at, &value_at):
+            name, value = <object>name_at, <object>value_at
             if type(name) is not str or not name:
                 return None
             kind = type(value)
@@ -128,9 +135,14 @@ cdef class DocumentWriter:
                 continue
             if value is self._server_timestamp or _is_one_of(kind, self._transforms):
                 found[name] = value
-            elif self._is_for_client(value):
+            else:
+                others.append(value)
+        if 3 * len(found) > len(fields):
+            return None
+        for value in others:
+            if self._is_for_client(value):
                 return None
-        return found if 2 * len(found) <= len(fields) else None
+        return found
 
     def update(self, str name not None, dict fields not None):
         """Serialise a ``Write`` that holds a document, and nothing beside it.

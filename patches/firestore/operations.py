@@ -11,7 +11,7 @@ from google.cloud.firestore_v1.types import document as document_pb2
 from lazyentity._dispatch import KeyForm, Refuse
 from lazyentity.codec.describing import safe_repr
 from lazyentity.codec.undecoded import UNDECODED
-from lazyentity.patches.firestore.snapshots import field, fields_of, is_lazy
+from lazyentity.patches.firestore.snapshots import field, field_names, fields_of, is_lazy
 
 
 def raw(snapshot: Any) -> bytes:
@@ -104,7 +104,7 @@ def values(snapshot: Any, names: Sequence[str], refuse: Refuse | None) -> list[A
     fields, found = fields_of(snapshot), []
     for name in names:
         if fields is not None:
-            value = field(snapshot, fields, name)
+            value = field(snapshot, fields, field_names(name))
         else:
             try:
                 value = snapshot.get(name) if snapshot.exists else UNDECODED

@@ -180,7 +180,10 @@ CLIENT: Final = ClientSpec(
         f"{_PACKAGE}.base_collection": tuple(
             f"BaseCollectionReference.{name}" for name in ("_client", "_path")
         ),
-        f"{_PACKAGE}.field_path": ("get_nested_value", "parse_field_path", "render_field_path"),
+        f"{_PACKAGE}.field_path": (
+            *("parse_field_path", "render_field_path", "_FIELD_PATH_MISSING_TOP"),
+            *("_FIELD_PATH_MISSING_KEY", "_FIELD_PATH_WRONG_TYPE"),
+        ),
         _HELPERS: ("GeoPoint", "decode_dict", "decode_value"),
         f"{_PACKAGE}.services.firestore.transports.base": ("FirestoreTransport._wrapped_methods",),
         f"{_PACKAGE}.vector": ("Vector._value",),

@@ -229,19 +229,25 @@ def is_lazy(snapshot: Any) -> bool:
     return _FIELDS in vars(snapshot)
 
 
-def field(snapshot: Any, fields: DocumentFields, field_path: Any) -> Any:
-    """Return a copy of the value at a field path; UNDECODED, if the client has to say.
+def field_names(field_path: str) -> list[str]:
+    """Return the names of a field path.
 
     Raises:
-        ValueError: for one, as the client raises it for a field; the client's order of fields
-            decides which one comes.
-        google.protobuf.message.DecodeError: if the document is malformed.
+        ValueError: as the client raises it, if it is no field path.
     """
-    if type(field_path) is not str:
-        return UNDECODED
     names = field_path.split(".")
     if not (field_path.isascii() and all(map(str.isidentifier, names))):
         names = field_path_module.parse_field_path(field_path)
+    return names
+
+
+def field(snapshot: Any, fields: DocumentFields, names: list[str]) -> Any:
+    """Return a copy of the value of a field in fields; UNDECODED, if there is none.
+
+    Raises:
+        ValueError: for one, as the client raises it for a field.
+        google.protobuf.message.DecodeError: if the field is malformed.
+    """
     try:
         return fields.get(names)
     except CONVERSION_ERRORS as error:
@@ -309,26 +315,37 @@ def replace_get(original: Callable[..., Any], is_active: Callable[[], bool]) -> 
         fields = fields_of(self)
         if fields is None:
             return original(self, field_path)
-        value = field(self, fields, field_path)
-        if value is UNDECODED:
+        if type(field_path) is not str:
             # Raises the client's error.
-            return raise_missing(self, fields, field_path)
+            return original(self, field_path)
+        names = field_names(field_path)
+        value = field(self, fields, names)
+        if value is UNDECODED:
+            raise _missing(fields, names)
         return value
 
     return get
 
 
-def raise_missing(snapshot: Any, fields: DocumentFields, field_path: Any) -> Any:
-    """Raise the client's error for a field path without a value."""
-    known = fields.complete
-    if known is UNDECODED:
-        if type(field_path) is not str:
-            known = snapshot._data
-        else:
-            name = field_path_module.parse_field_path(field_path)[0]
-            value = fields.field(name)
-            known = {} if value is UNDECODED else {name: value}
-    return copy.deepcopy(field_path_module.get_nested_value(field_path, known))
+def _missing(fields: DocumentFields, names: list[str]) -> KeyError:
+    """Return the client's error for a field path without a value."""
+    render = field_path_module.render_field_path
+    value = fields.complete
+    if value is UNDECODED:
+        found = fields.field(names[0])
+        value = {} if found is UNDECODED else {names[0]: found}
+    for at, name in enumerate(names):
+        # The client may make another type than a dict of a document.
+        if type(value) is not dict:
+            text = field_path_module._FIELD_PATH_WRONG_TYPE.format(render(names[:at]), name)
+            return KeyError(text)
+        if name not in value:
+            if at == 0:
+                return KeyError(field_path_module._FIELD_PATH_MISSING_TOP.format(name))
+            text = field_path_module._FIELD_PATH_MISSING_KEY.format(name, render(names[:at]))
+            return KeyError(text)
+        value = value[name]
+    raise AssertionError(f"there is a value at {names}")
 
 
 # Making a snapshot.

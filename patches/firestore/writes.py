@@ -76,11 +76,9 @@ def _masked(paths: Iterable[str], rest: bytes = b"") -> bytes:
     return raw
 
 
-def _transforms(name: Any, fields: Any) -> dict[str, Any] | None:
-    """Return the transforms of a document; None, if the client has to encode all of it."""
-    if type(fields) is not dict or type(name) is not str:
-        return None
-    return WRITER.transforms(fields)
+def _is_known(name: Any) -> bool:
+    """Whether a document with this name can be encoded past the client's functions."""
+    return type(name) is str and GUARD.is_intact()
 
 
 def _encoded(
@@ -129,12 +127,12 @@ def _replacing(rest: bytes) -> Replace:
     def replace(original: Pbs, is_active: Callable[[], bool]) -> Pbs:
         @functools.wraps(original)
         def pbs(document_path: Any, document_data: Any) -> Any:
-            found = _transforms(document_path, document_data) if is_active() else None
+            found = WRITER.transforms(document_data) if is_active() else None
             if found:
                 # Copied: another thread can change it.
                 document_data = dict(document_data)
                 found = WRITER.transforms(document_data)
-            if found is None or not GUARD.is_intact():
+            if found is None or not _is_known(document_path):
                 return original(document_path, document_data)
             stock = functools.partial(original, document_path)
             return _encoded(stock, document_path, document_data, found, lambda _: rest)
@@ -157,12 +155,12 @@ def replace_merge(original: Pbs, is_active: Callable[[], bool]) -> Pbs:
     @functools.wraps(original)
     def pbs_for_set_with_merge(document_path: Any, document_data: Any, merge: Any) -> Any:
         is_known = merge is True and is_active()
-        if not is_known or _transforms(document_path, document_data) is None:
+        if not is_known or WRITER.transforms(document_data) is None:
             return original(document_path, document_data, merge)
         # The mask and the fields are of the same maps, if another thread changes them.
         copied = _copied(document_data, 0)
         found = None if copied is None else WRITER.transforms(copied)
-        if copied is None or found is None or not GUARD.is_intact():
+        if copied is None or found is None or not _is_known(document_path):
             return original(document_path, document_data, merge)
 
         def stock(fields: dict[str, Any]) -> Any:
@@ -211,13 +209,13 @@ def replace_update(original: Pbs, is_active: Callable[[], bool]) -> Pbs:
     @functools.wraps(original)
     def pbs_for_update(document_path: Any, field_updates: Any, option: Any) -> Any:
         is_known = option is None and is_active()
-        if not is_known or _transforms(document_path, field_updates) is None:
+        if not is_known or WRITER.transforms(field_updates) is None:
             return original(document_path, field_updates, option)
         # The mask and the fields are of the same map, if another thread changes it.
         updates = dict(field_updates)
         found = WRITER.transforms(updates)
         fields = None if found is None else _nested(updates, has_transforms=bool(found))
-        if found is None or fields is None or not GUARD.is_intact():
+        if found is None or fields is None or not _is_known(document_path):
             return original(document_path, field_updates, option)
 
         def stock(some: dict[str, Any]) -> Any:
@@ -241,7 +239,7 @@ def _nested(updates: dict[str, Any], *, has_transforms: bool) -> dict[str, Any] 
         return None
     if all(path.isascii() and path.isidentifier() for path in updates):
         return updates
-    if has_transforms:
+    if has_transforms or any("`" in path for path in updates):
         return None
     fields: dict[str, Any] = {}
     made = [fields]

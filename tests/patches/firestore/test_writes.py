@@ -48,6 +48,10 @@ def _write(name: str) -> Any:
 @given(call=written.CALLS, document=written.DOCUMENTS)
 @example(call=("create",), document={"a": None, 1: firestore.SERVER_TIMESTAMP})
 @example(call=("create",), document={"\ud800": 1})
+@example(call=("set_no_merge",), document={"": firestore.SERVER_TIMESTAMP, "a": 2**63})
+@example(
+    call=("set_no_merge",), document={"": 1, "b": 2, "s": firestore.SERVER_TIMESTAMP, "a": 2**63}
+)
 @example(call=("set_with_merge", True), document={"a": {1: 2}})
 # The client's own code encodes field masks of some fields, removals, and transforms in maps.
 @example(call=("set_no_merge",), document={"a": {"b": firestore.SERVER_TIMESTAMP}})
