@@ -29,6 +29,7 @@ from tests.patches.firestore.documents import (
     response_of,
     serialised_responses,
 )
+from tests.patches.firestore.reading import WHEN
 from tests.support.strategies.wire import delimited, encode, integer, message
 
 CLIENT = firestore.Client(project="p", credentials=AnonymousCredentials())
@@ -213,6 +214,28 @@ def lazy(fields: Any, collection: Any = COLLECTION) -> Any:
     """Make a lazy snapshot of Python values, or of a serialised response."""
     raw = fields if isinstance(fields, bytes) else response_of(fields)
     return lazy_query(responses.QueryResponse.deserialize(raw), collection, PARENT)
+
+
+RICH: dict[str, Any] = {
+    "a": {
+        "b": [math.nan, 2**40, "text", b"bytes", CLIENT.document("things/two"), {"a": None}],
+        "a": {"a": firestore.GeoPoint(1.5, 2.5), "b": WHEN},
+    },
+    "b": vector.Vector([1.5, math.nan]),
+    "c": [WHEN, CLIENT.document("things/two"), {"__int__": 5}, {"__v": 1}],
+    "__type__": "Order",
+    "__v": {"__type__": "__vector__", "value": [1, 2]},
+    "x": {"__oid__": "5" * 24, "more": 1},
+}
+
+
+@pytest.mark.parametrize("first", sorted(READS))
+@pytest.mark.parametrize("fields", [RICH, {"__int__": 7}, {"__v": 7}, {"a": {"__int__": 7}}])
+def test_two_reads_share_what_those_of_stock_share(fields: dict[str, Any], first: str) -> None:
+    for name in READS:
+        raw = response_of(fields)
+        expected = stock_query(responses.QueryResponse._real.deserialize(raw), COLLECTION, PARENT)
+        assert _told(lazy(raw), [first, name, first]) == _told(expected, [first, name, first]), name
 
 
 def test_not_a_number_equals_itself() -> None:
