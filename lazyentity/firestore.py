@@ -23,5 +23,5 @@ def from_bytes(raw: bytes, client: Any) -> Any:
         ValueError: if it has no name, or that of a document in another database.
     """
     # The client is imported only if somebody has one.
-    wrapping = importlib.import_module("lazyentity.patches.firestore.wrapping")
-    return wrapping.from_bytes(raw, client)
+    importlib.import_module("lazyentity.patches.firestore.wrapping").install()
+    return importlib.import_module("lazyentity.patches.firestore.snapshots").from_bytes(raw, client)

@@ -22,7 +22,6 @@ from lazyentity._environment import EAGER, is_set
 from lazyentity._mode import is_eager
 from lazyentity._types import describe_type
 from lazyentity.patches.firestore.seams import CLIENT, CONVERSIONS
-from lazyentity.patches.firestore.snapshots import from_bytes as snapshot_from_bytes
 from lazyentity.patches.firestore.transports import api_in_mode, read_lazily
 
 _PARTS = ("_client", "_parent", "_nested_query", "_collection_ref")
@@ -113,9 +112,3 @@ def wrap(given: Any, names: Sequence[str], strict: bool, eager: bool | None) -> 
     if isinstance(given, _LazyReads) and eager is None:
         return given
     return _bound(given, is_set(EAGER) if eager is None else eager)
-
-
-def from_bytes(raw: bytes, client: Any) -> Any:
-    """As :func:`lazyentity.firestore.from_bytes`."""
-    install()
-    return snapshot_from_bytes(raw, client)

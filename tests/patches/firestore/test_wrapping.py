@@ -66,13 +66,6 @@ def test_the_mode_of_the_patch_does_not_matter(eager: bool, side: Any) -> None:
         assert _are_lazy(side, client) == {expected}
 
 
-def test_streams_that_interleave(side: Any) -> None:
-    clients = side.client, lazyentity.wrap(side.client)
-    streams = [client.collection("things").stream() for client in clients]
-    for _ in range(12):
-        assert [is_lazy(side.next(stream)) for stream in streams] == [False, True]
-
-
 def test_parts_of_a_client(client: Any) -> None:
     """Queries, collections, groups and references are wrapped with their client."""
     things = client.collection("things")

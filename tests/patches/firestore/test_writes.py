@@ -166,22 +166,6 @@ def test_nothing_is_parsed_to_be_sent(side: Any, monkeypatch: pytest.MonkeyPatch
     assert side.one(reference.get).get("a") == 1
 
 
-def test_a_replaced_encoder_stays_in_charge(client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    lazyentity.unpatch("firestore")
-    calls = []
-
-    def mine(path: str, fields: Any) -> Any:
-        calls.append(path)
-        return STOCK["set_no_merge"](path, fields)
-
-    monkeypatch.setattr(_helpers, "pbs_for_set_no_merge", mine)
-    with pytest.warns(RuntimeWarning, match="pbs_for_set_no_merge was replaced by"):
-        lazyentity.patch("firestore")
-    client.document("things/one").set(PLAIN)
-    assert len(calls) == 1
-    lazyentity.unpatch("firestore")
-
-
 def test_a_mock_in_place_of_the_api(client: Any) -> None:
     """It gets the request that the client's code makes."""
     api = mock.create_autospec(FirestoreClient, instance=True)
