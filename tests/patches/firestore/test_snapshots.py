@@ -223,14 +223,17 @@ RICH: dict[str, Any] = {
     },
     "b": vector.Vector([1.5, math.nan]),
     "c": [WHEN, CLIENT.document("things/two"), {"__int__": 5}, {"__v": 1}],
-    "__type__": "Order",
     "__v": {"__type__": "__vector__", "value": [1, 2]},
     "x": {"__oid__": "5" * 24, "more": 1},
 }
 
 
 @pytest.mark.parametrize("first", sorted(READS))
-@pytest.mark.parametrize("fields", [RICH, {"__int__": 7}, {"__v": 7}, {"a": {"__int__": 7}}])
+@pytest.mark.parametrize(
+    "fields",
+    # A document with __type__ is decoded as a whole at once.
+    [RICH, {**RICH, "__type__": "Order"}, {"__int__": 7}, {"__v": 7}, {"a": {"__int__": 7}}],
+)
 def test_two_reads_share_what_those_of_stock_share(fields: dict[str, Any], first: str) -> None:
     for name in READS:
         raw = response_of(fields)
