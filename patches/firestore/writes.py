@@ -209,7 +209,12 @@ def replace_update(original: Pbs, is_active: Callable[[], bool]) -> Pbs:
     @functools.wraps(original)
     def pbs_for_update(document_path: Any, field_updates: Any, option: Any) -> Any:
         is_known = option is None and is_active()
-        if not is_known or WRITER.transforms(field_updates) is None:
+        # A path with a backtick is quoted. (All paths are text, or there is no answer.)
+        if (
+            not is_known
+            or WRITER.transforms(field_updates) is None
+            or "`" in "".join(field_updates)
+        ):
             return original(document_path, field_updates, option)
         # The mask and the fields are of the same map, if another thread changes it.
         updates = dict(field_updates)
@@ -239,7 +244,7 @@ def _nested(updates: dict[str, Any], *, has_transforms: bool) -> dict[str, Any] 
         return None
     if all(path.isascii() and path.isidentifier() for path in updates):
         return updates
-    if has_transforms or any("`" in path for path in updates):
+    if has_transforms:
         return None
     fields: dict[str, Any] = {}
     made = [fields]
