@@ -382,22 +382,21 @@ def _snapshot(response: DocumentResponse, reference: Any, client: Any, is_receiv
 def _count(response: DocumentResponse, fields: DocumentFields) -> None:
     """Count a document for the profile that runs; its kind is the name of its collection."""
     data: Any = observer.data
-    call_site = data.call_site(data.site(), response.name.split("/")[-2])
-    call_site.has_no_options = True
+    counts = data.counts(response.name.split("/")[-2])
     if response._is_eager:
-        call_site.count_eager(len(response.raw))
+        counts.receive_eager(len(response.raw))
         return
     try:
         names = sorted(fields.names())
     except CONVERSION_ERRORS:
         # The client raises it where somebody reads the document.
         names = []
-    fields.count = functools.partial(_count_decoded, call_site.add(names, None, len(response.raw)))
+    fields.count = functools.partial(_count_decoded, counts.receive(names, len(response.raw)))
 
 
 def _count_decoded(entity_counts: EntityCounts, names: list[str], is_whole: bool) -> None:
     if observer.data is not None and names:
-        entity_counts.copied(names, "to_dict()" if is_whole else "")
+        entity_counts.decode(names, "to_dict()" if is_whole else "")
 
 
 def _is_lazy_response(response: Any) -> bool:
