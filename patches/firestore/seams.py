@@ -23,9 +23,7 @@ _SNAPSHOT = "DocumentSnapshot"
 
 
 def _seam(module: str, path: str, replacement: str) -> Seam:
-    return Seam(
-        f"{_PACKAGE}.{module}", path, replacing(*replacement.split(":")), defers_to_foreign=True
-    )
+    return Seam(f"{_PACKAGE}.{module}", path, replacing(*replacement.split(":")))
 
 
 CONVERSIONS: Final = (
@@ -140,6 +138,27 @@ _WRITING = (
     *_names(_BASE_DOCUMENT, "BaseDocumentReference._document_path"),
 )
 
+GUARD: Final = Guard(
+    [
+        *CONVERSIONS,
+        *_READING,
+        *_WRITING,
+        # Versions differ in the class that defines these.
+        *_names(f"{_PACKAGE}.collection", "CollectionReference.document"),
+        *_names(f"{_PACKAGE}.async_collection", "AsyncCollectionReference.document"),
+        *(
+            AttributePath(f"{_PACKAGE}.{module}", _SNAPSHOT)
+            for module in ("base_client", "base_document", "document")
+        ),
+        *_names(
+            _HELPERS,
+            *("DocumentExtractor", "DocumentExtractorForMerge", "DocumentExtractorForUpdate"),
+            "GeoPoint",
+        ),
+    ]
+)
+"""The names that the fast paths go past, of reads and writes alike."""
+
 CLIENT: Final = ClientSpec(
     name="firestore",
     distribution=DISTRIBUTION,
@@ -149,8 +168,7 @@ CLIENT: Final = ClientSpec(
     # The backend imports it.
     needs=("google.cloud.datastore",),
     wrapping="firestore.wrapping.wrap",
-    reading=_READING,
-    writing=_WRITING,
+    guard=GUARD,
     seams=[
         *_ENCODERS,
         *_RPCS,
@@ -191,24 +209,3 @@ CLIENT: Final = ClientSpec(
         "proto.message": ("Message._pb",),
     },
 )
-
-GUARD: Final = Guard(
-    [
-        *CONVERSIONS,
-        *_READING,
-        *_WRITING,
-        # Versions differ in the class that defines these.
-        *_names(f"{_PACKAGE}.collection", "CollectionReference.document"),
-        *_names(f"{_PACKAGE}.async_collection", "AsyncCollectionReference.document"),
-        *(
-            AttributePath(f"{_PACKAGE}.{module}", _SNAPSHOT)
-            for module in ("base_client", "base_document", "document")
-        ),
-        *_names(
-            _HELPERS,
-            *("DocumentExtractor", "DocumentExtractorForMerge", "DocumentExtractorForUpdate"),
-            "GeoPoint",
-        ),
-    ]
-)
-"""The names that the fast paths go past, of reads and writes alike."""

@@ -104,11 +104,42 @@ def _beam(_ports: Ports) -> Any:
     return outcome(use)
 
 
+def _firestore(_ports: Ports) -> Any:
+    from google.auth.credentials import AnonymousCredentials
+    from google.cloud import firestore
+    from google.cloud.firestore_v1 import vector
+
+    from tests.patches.firestore.describing import described
+    from tests.patches.firestore.server import DocumentServer
+
+    def use(client: Any) -> Iterator[Any]:
+        things = client.collection("things")
+        one = things.document("one")
+        values = {"a": {"b": [1, firestore.GeoPoint(1.5, 2.5)]}, "v": vector.Vector([1.0])}
+        one.set({**values, "n": 1, "link": things.document("two")})
+        one.set({"more": "text"}, merge=True)
+        one.update({"a.c": 2, "n": 2})
+        things.document("two").create({"n": 1, "parts": None})
+        things.document("two/parts/three").set({"n": 3})
+        found = [*things.stream(), one.get(), *client.collection_group("parts").stream()]
+        yield [described(snapshot.to_dict()) for snapshot in found]
+        yield found[0].get("a.b"), [snapshot.reference.path for snapshot in found]
+
+    with DocumentServer() as server:
+        host = {"FIRESTORE_EMULATOR_HOST": f"127.0.0.1:{server.port}"}
+        with mock.patch.dict("os.environ", host):
+            client: Any = firestore.Client(project="p", credentials=AnonymousCredentials())
+        told = outcome(lambda: list(use(client)))
+        client.close()
+    return told
+
+
 PROGRAMS: dict[str, Program] = {
     "datastore": _datastore,
     "gcloud-aio": functools.partial(_rest, "gcloud-aio"),
     "gcloud-rest": functools.partial(_rest, "gcloud-rest"),
     "beam": _beam,
+    "firestore": _firestore,
 }
 """Calls of each client: their results in a form that shows no laziness."""
 
