@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from google.cloud import ndb
 from google.cloud.datastore import Entity, helpers
-from google.cloud.environment_vars import GCD_HOST
 from google.cloud.ndb import _eventloop, model
 from google.cloud.ndb.global_cache import _InProcessGlobalCache
 
@@ -16,7 +15,6 @@ import lazyentity
 from tests.patches.ndb.caches import counted_calls
 from tests.patches.ndb.describing import storages
 from tests.support.forks import answer
-from tests.support.subprocesses import run
 
 
 class Thing(ndb.Model):
