@@ -6,19 +6,18 @@ own methods alone read and write the value; these may be bypassed.
 
 from __future__ import annotations
 
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 from google.cloud.ndb import model
 from google.cloud.ndb.key import Key
 
 from lazyentity.codec.cache import BoundedCache
-from lazyentity.codec.describing import property_name
 from lazyentity.codec.limits import MAX_BYTES, learned_bytes
 from lazyentity.codec.undecoded import undecoded_template
 from lazyentity.patches.inheritance import inherits
 from lazyentity.patches.ndb.expandos import DynamicProperties, is_dynamic, makes_dynamic_properties
 from lazyentity.patches.ndb.seams import CONSTRUCTING, READING, WRITING
-from lazyentity.patches.ndb.structured import Parts, in_parts, obstacle, part_of, storing_obstacle
+from lazyentity.patches.ndb.structured import Parts, in_parts, joins_parts, part_of, stores_values
 
 _Model = model.Model
 _Property = model.Property
@@ -37,10 +36,6 @@ def is_written_unchanged(prop: Any) -> bool:
     """Whether an unread value of a property can be written back unchanged."""
     return not prop._repeated and not prop._required and inherits(prop, WRITING, _Property)
 
-
-OF_CONSTRUCTOR: Final = "the class of an Expando has a constructor of its own"
-OF_MAKING: Final = "the class overrides how an Expando makes properties"
-"""The reasons why ndb makes the models of a class of Expandos."""
 
 _KEPT = (
     (vars(model.BooleanProperty)["_from_base_type"], bool),
@@ -76,14 +71,13 @@ class ModelMapping:
 
     Args:
         model_class: a subclass of ``ndb.Model``.
-        taken: what a model takes from such an entity; the reason, if ndb has to make the model.
+        taken: what a model takes from such an entity; None, if ndb has to make the model.
         is_kept: whether the mapping is for further entities, too.
 
     Attributes:
         model_class: the class.
         properties: ndb's properties, by stored name, of all that a model takes from such an entity
             and its class defines; None, if ndb has to make the model.
-        obstacle: the reason why ndb has to make the model; None, if it need not.
         parts: as of :class:`MappedProperties`; empty, if no name is dotted.
         dynamic: the dynamic properties of an ``Expando``; None, if there are none.
         template: where nothing is dynamic, the names of the properties, each mapped to
@@ -95,15 +89,14 @@ class ModelMapping:
         takes_keys_of_its_kind: whether every key of the class's kind will do.
     """
 
-    def __init__(self, model_class: Any, taken: MappedProperties | str, is_kept: bool) -> None:
+    def __init__(self, model_class: Any, taken: MappedProperties | None, is_kept: bool) -> None:
         self.model_class = model_class
         self._defined = model_class._properties
         self._defined_count = len(self._defined)
-        self.obstacle = taken if isinstance(taken, str) else None
-        self.properties: Any = None if isinstance(taken, str) else taken.properties
-        self.parts: Parts = {} if isinstance(taken, str) else taken.parts
+        self.properties: Any = None if taken is None else taken.properties
+        self.parts: Parts = {} if taken is None else taken.parts
         self.dynamic = None
-        if not isinstance(taken, str) and taken.dynamic_names:
+        if taken is not None and taken.dynamic_names:
             names = taken.dynamic_names
             self.dynamic = DynamicProperties(model_class, names, taken.names, is_kept)
         fixed = self.properties if self.dynamic is None else None
@@ -136,8 +129,8 @@ def is_constructed_empty(model_class: Any) -> bool:
     )
 
 
-def _take(model_class: Any, kind: Any, names: Any) -> MappedProperties | str:
-    """Return what a model takes from an entity with ``names``; if ndb must, the reason."""
+def _take(model_class: Any, kind: Any, names: Any) -> MappedProperties | None:
+    """Return what a model takes from an entity with ``names``; None, if ndb has to make it."""
     properties: dict[str, Any] = {}
     dynamic_names = []
     taken_names: dict[str, None] = {}
@@ -156,16 +149,17 @@ def _take(model_class: Any, kind: Any, names: Any) -> MappedProperties | str:
         if prop is None and kind is not None and kind != model_class.__name__:
             prop = getattr(_Model._lookup_model(kind), name, None)
         if isinstance(prop, _Property):
-            reason = _obstacle(prop, stored_name, taken_name, whole)
-            if reason is not None:
-                return reason
+            if prop._name != taken_name or not (
+                joins_parts(whole) if whole is not None else stores_values(prop)
+            ):
+                return None
             properties[taken_name] = prop
         elif issubclass(model_class, model.Expando):
             makes_properties = makes_properties or makes_dynamic_properties(model_class)
             if not makes_properties:
-                return OF_MAKING
+                return None
             if not is_dynamic(model_class, stored_name, name):
-                return f"{property_name(stored_name)} cannot be the name of a dynamic property"
+                return None
             dynamic_names.append(stored_name)
         else:
             continue
@@ -173,17 +167,8 @@ def _take(model_class: Any, kind: Any, names: Any) -> MappedProperties | str:
     found = in_parts(parts) if parts else {}
     for name in found:
         if name in names:
-            return f"the entity has {property_name(name)} as a whole and in parts"
+            return None
     return MappedProperties(properties, tuple(dynamic_names), tuple(taken_names), found)
-
-
-def _obstacle(prop: Any, stored_name: str, taken_name: str, whole: Any) -> str | None:
-    if prop._name != taken_name:
-        return (
-            f"the entity has {property_name(stored_name)} under the code name of a property that "
-            f"is stored as {property_name(prop._name)}"
-        )
-    return obstacle(whole) if whole is not None else storing_obstacle(prop)
 
 
 def named_kind(class_key: Any) -> Any:

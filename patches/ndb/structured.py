@@ -14,7 +14,6 @@ from google.cloud.datastore.entity import Entity
 from google.cloud.ndb import key as key_module
 from google.cloud.ndb import model
 
-from lazyentity.codec.describing import property_name
 from lazyentity.patches.inheritance import inherits
 from lazyentity.patches.ndb.seams import JOINING
 
@@ -37,21 +36,17 @@ def part_of(model_class: Any, name: str) -> Any:
     return prop if isinstance(prop, model.StructuredProperty) else None
 
 
-def storing_obstacle(prop: Any) -> str | None:
-    """Return the reason why ndb has to store the values of a property; None, if it need not."""
-    if inherits(prop, ("_store_value",), model.Property):
-        return None
-    return f"the class of {property_name(prop._name)} overrides how a value is stored"
+def stores_values(prop: Any) -> bool:
+    """Whether the values of a property are stored as ndb's own classes store them."""
+    return inherits(prop, ("_store_value",), model.Property)
 
 
-def obstacle(prop: Any) -> str | None:
-    """Return the reason why ndb has to put the parts of a property together; None: it need not."""
-    if not inherits(prop, JOINING, model.Property):
-        return f"the class of {property_name(prop._name)} overrides how parts become a value"
-    if prop._default is not None:
-        # ndb merges the parts into the default.
-        return f"{property_name(prop._name)} has a default, which gets the parts"
-    return None
+def joins_parts(prop: Any) -> bool:
+    """Whether the parts of a property become a value as ndb's own classes make it.
+
+    ndb merges the parts into a default.
+    """
+    return inherits(prop, JOINING, model.Property) and prop._default is None
 
 
 class Dotted:
