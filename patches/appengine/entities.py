@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-from google.appengine.api import datastore, datastore_errors, datastore_types
+from google.appengine.api import datastore, datastore_errors, datastore_types, users
 from google.protobuf.message import DecodeError
 
 from lazyentity.codec import errors
@@ -39,9 +39,8 @@ _PROJECTION = "_Entity__projection"
 _NOTHING: frozenset[str] = frozenset()
 
 CONVERSION_ERRORS = (
-    datastore_errors.Error,
-    *(AssertionError, AttributeError, TypeError, ValueError),
-    DecodeError,
+    *(ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError),
+    *(DecodeError, datastore_errors.Error, users.Error),
 )
 """What the client's functions raise for a value, a name or a key that is none. Its own error, which
 names the property, comes of the whole conversion."""

@@ -89,12 +89,12 @@ def replace_result_key(original: _Method, is_active: Callable[[], bool]) -> _Met
     """
 
     @functools.wraps(original)
-    def key(result: Any) -> Any:
-        if result._key is None and type(result.result_pb) is EntityResult and is_active():
-            ds_key = result.result_pb.entity_key()
+    def key(self: Any) -> Any:
+        if self._key is None and type(self.result_pb) is EntityResult and is_active():
+            ds_key = self.result_pb.entity_key()
             if ds_key is not None:
-                result._key = ndb_key(ds_key)
-        return original(result) if result._key is None else result._key
+                self._key = ndb_key(ds_key)
+        return original(self) if self._key is None else self._key
 
     return key
 
@@ -103,21 +103,21 @@ def replace_result_entity(original: _Method, is_active: Callable[[], bool]) -> _
     """Replace ``_Result.entity``; the key, which ndb has by then, is not decoded anew."""
 
     @functools.wraps(original)
-    def entity(result: Any) -> Any:
+    def entity(self: Any) -> Any:
         if (
-            type(result.result_pb) is not EntityResult
+            type(self.result_pb) is not EntityResult
             # proto-plus compares its enumerations in Python.
-            or result.result_type is not _datastore_query.RESULT_TYPE_FULL
+            or self.result_type is not _datastore_query.RESULT_TYPE_FULL
             or not is_active()
         ):
-            return original(result)
+            return original(self)
         # As ndb's own method does for whole entities, the only ones that are lazy.
         context = get_context()
-        model = result.check_cache(context)
+        model = self.check_cache(context)
         if model is _datastore_query._KEY_NOT_IN_CACHE:
-            key = result._key
-            model = MESSAGE_CONVERSION.replacement(result.result_pb.entity, key and key._key)
-            if context._use_cache(model.key, result._query_options):
+            key = self._key
+            model = MESSAGE_CONVERSION.replacement(self.result_pb.entity, key and key._key)
+            if context._use_cache(model.key, self._query_options):
                 context.cache[model.key] = model
         return model
 
