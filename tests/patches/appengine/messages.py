@@ -9,7 +9,7 @@ from google.appengine.datastore import entity_bytes_pb2
 from google.protobuf.message import Message
 from hypothesis import strategies as st
 
-from lazyentity._backend import PropertyIndex
+from lazyentity.native.backend import PropertyIndex
 from lazyentity.patches.appengine.entities import LazyEntity
 
 EntityProto: Any = entity_bytes_pb2.EntityProto

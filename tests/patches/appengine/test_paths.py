@@ -13,8 +13,8 @@ from google.appengine.ext.ndb import Key
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lazyentity._backend import PropertyIndex
 from lazyentity.codec.undecoded import UNDECODED, undecoded_template
+from lazyentity.native.backend import PropertyIndex
 from lazyentity.patches.appengine.ndb.models import _key_of
 from tests.patches.appengine.messages import EntityProto, entity_protos, outcome, references, stock
 
