@@ -42,7 +42,7 @@ class ClientSpec:
             within ``lazyentity.patches``; none for a client without one.
         needs_native: whether the client stays stock without the native backend.
         parts: modules of the client that an application may leave alone. Each is described like a
-            client, without ``distribution``, ``supported``, ``needs`` and ``over``. They are
+            client, without ``distribution``, ``supported`` and ``over``. They are
             patched and unpatched with this client.
         patch: all seams, to be replaced together.
         underneath: the clients of ``over`` and those that they are built on, lowest first; set on
@@ -79,7 +79,7 @@ class ClientSpec:
         self.underneath = tuple(dict.fromkeys(below))
         for part in self.parts:
             part.distribution, part.supported = self.distribution, self.supported
-            part.needs = self.needs
+            part.needs = (*self.needs, *part.needs)
             part.needs_native = self.needs_native
             part.build_on([self])
 

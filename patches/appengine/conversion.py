@@ -6,25 +6,19 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from google.appengine.api import datastore, datastore_types
+from google.appengine.api import datastore
 
 from lazyentity._dispatch import register
 from lazyentity._mode import EAGER
 from lazyentity.patches import announcement
-from lazyentity.patches.appengine import operations
-from lazyentity.patches.appengine.entities import LazyEntity, stock_entity
+from lazyentity.patches.appengine import guarding, operations
+from lazyentity.patches.appengine.entities import CONVERSION_ERRORS, LazyEntity, stock_entity
 from lazyentity.patches.appengine.messages import EntityProto, index_of
 from lazyentity.patches.appengine.profiling import count_entity
 from lazyentity.patches.appengine.seams import CLIENT
-from lazyentity.patches.upstream import UpstreamModules
 from lazyentity.profiling import observer
 
 register(datastore.Entity, operations)
-
-
-_UPSTREAM = UpstreamModules(datastore_types)
-_from_property = _UPSTREAM.upstream_function(datastore_types, "FromPropertyPb")
-_validate = _UPSTREAM.upstream_function(datastore_types, "ValidateReadProperty")
 
 
 def replace_from_pb(original: Any, is_active: Callable[[], bool]) -> Any:
@@ -47,7 +41,7 @@ def replace_from_pb(original: Any, is_active: Callable[[], bool]) -> Any:
 
 def _lazy(pb: Any, require_valid_key: Any) -> LazyEntity | None:
     """Return a lazy entity; None, if the client has to make one, or to raise."""
-    if type(pb) is not EntityProto or not _converts_upstream():
+    if type(pb) is not EntityProto or not guarding.is_intact(CLIENT):
         return None
     index = index_of(pb)
     if index is None:
@@ -81,17 +75,9 @@ def _decoded(entity: LazyEntity) -> Any:
     """Return the stock entity; None, if the client has to raise."""
     try:
         entity._decode_all("")
-    except Exception:  # noqa: BLE001  # the client raises its own
+    except CONVERSION_ERRORS:
         return None
     return stock_entity(entity, dict.items(entity))
-
-
-def _converts_upstream() -> bool:
-    """Whether nobody replaced the conversion of values."""
-    return (
-        datastore_types.FromPropertyPb is _from_property
-        and datastore_types.ValidateReadProperty is _validate
-    )
 
 
 @functools.lru_cache(maxsize=1024)
@@ -103,7 +89,7 @@ def _is_ordinary(kind: Any, app: Any, namespace: Any) -> bool:
     parts = [each.decode() if type(each) is bytes else each for each in (kind, app, namespace)]
     try:
         datastore.Entity(parts[0], _app=parts[1], namespace=parts[2])
-    except Exception:  # noqa: BLE001  # the client is to raise it
+    except CONVERSION_ERRORS:
         return False
     return True
 
@@ -130,15 +116,15 @@ def make_rpc_call(
 
 
 def _in_mode_of_now(hook: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Return a hook that converts a response in the mode of now, after one look at the guard."""
     mode = EAGER.get()
 
     def convert(rpc: Any) -> Any:
-        if EAGER.get() is mode:
-            return hook(rpc)
-        token = EAGER.set(mode)
+        mode_token, guard_token = EAGER.set(mode), guarding.ANSWER.set(guarding.are_intact())
         try:
             return hook(rpc)
         finally:
-            EAGER.reset(token)
+            guarding.ANSWER.reset(guard_token)
+            EAGER.reset(mode_token)
 
     return convert

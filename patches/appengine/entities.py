@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-from google.appengine.api import datastore, datastore_errors, datastore_types
+from google.appengine.api import datastore, datastore_errors, datastore_types, users
 from google.protobuf.message import DecodeError
 
 from lazyentity.codec import errors
@@ -38,9 +38,12 @@ _PROJECTION = "_Entity__projection"
 
 _NOTHING: frozenset[str] = frozenset()
 
-# Where there is no such step, each value takes one call less.
-TAKES = PropertyIndex.takes
-
+CONVERSION_ERRORS = (
+    *(ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError),
+    *(DecodeError, datastore_errors.Error, users.Error),
+)
+"""What the client's functions raise for a value, a name or a key that is none. Its own error, which
+names the property, comes of the whole conversion."""
 
 _ALWAYS_VALID = {
     kind
@@ -139,7 +142,7 @@ class LazyEntity(LazyValueDict, Entity):  # type: ignore[misc]  # upstream is un
         # The hottest function: it calls as little as it can.
         value = _stored(self, name)
         if value is UNDECODED:
-            if TAKES and type(name) is str:
+            if type(name) is str:
                 value = self._index.take(self, name, name, None, None)
             if value is UNDECODED:
                 value = self._decode(name)
@@ -183,7 +186,7 @@ class LazyEntity(LazyValueDict, Entity):  # type: ignore[misc]  # upstream is un
             value = _merged(messages)
             if not (type(value) in _ALWAYS_VALID and _is_valid_name(name)):
                 datastore_types.ValidateReadProperty(name, value)
-        except Exception:  # noqa: BLE001  # the client raises its own
+        except CONVERSION_ERRORS:
             return self._converted_by_client(name)
         return value
 

@@ -15,7 +15,7 @@ class CountedIndex:
     """The index of a counted entity: counts the first reading of each property.
 
     Args:
-        index: the :class:`~lazyentity._backend.protocols.PropertyIndex` of either backend.
+        index: the :class:`~lazyentity._backend.protocols.PropertyIndex`.
         entity_counts: of the entity.
     """
 

@@ -9,6 +9,7 @@ from typing import Final
 
 from lazyentity.patches.appengine.db.seams import PART as DB
 from lazyentity.patches.appengine.ndb.seams import PART as NDB
+from lazyentity.patches.guard import Guard
 from lazyentity.patches.registry import Seam, calling, replacing
 from lazyentity.patches.spec import ClientSpec
 from lazyentity.patches.upstream import AttributePath
@@ -25,10 +26,7 @@ _DATASTORE = "google.appengine.api.datastore"
 _TYPES = "google.appengine.api.datastore_types"
 
 _CONVERSION = Seam(
-    _DATASTORE,
-    "Entity._FromPb",
-    replacing("appengine.conversion", "replace_from_pb"),
-    defers_to_foreign=True,
+    _DATASTORE, "Entity._FromPb", replacing("appengine.conversion", "replace_from_pb")
 )
 
 CLIENT: Final = ClientSpec(
@@ -39,10 +37,12 @@ CLIENT: Final = ClientSpec(
     waits_for_import=_DATASTORE,
     needs=("google.cloud.datastore",),
     conversion=_CONVERSION,
-    reading=(
-        _CONVERSION,
-        AttributePath(_TYPES, "FromPropertyPb"),
-        AttributePath(_TYPES, "ValidateReadProperty"),
+    guard=Guard(
+        [
+            AttributePath(_TYPES, "FromPropertyPb"),
+            AttributePath(_TYPES, "ValidateReadProperty"),
+        ],
+        [_CONVERSION],
     ),
     seams=[
         _CONVERSION,

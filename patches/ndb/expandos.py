@@ -15,23 +15,16 @@ from lazyentity.codec.cache import BoundedCache
 from lazyentity.codec.limits import MAX_BYTES, learned_bytes
 from lazyentity.codec.undecoded import UNDECODED, undecoded_template
 from lazyentity.codec.values import CASE_NUMBERS
-from lazyentity.patches.ndb.upstream import methods
-from lazyentity.patches.upstream import is_upstream
+from lazyentity.patches.inheritance import inherits
 from lazyentity.storage.lazyvaluedict import LazyValueDict
 
 _Expando = model.Expando
 _GenericProperty: Any = model.GenericProperty
 _fill = dict.update
 _new = object.__new__
-_property_init = model.Property.__init__
 
 _NULL, _ARRAY = CASE_NUMBERS["null_value"], CASE_NUMBERS["array_value"]
 _NULL_OR_ARRAY_ONLY = bytes(number if number in (_NULL, _ARRAY) else 0 for number in range(256))
-
-# The methods that give a dynamic property a base value.
-_SETTING = methods("_call_shallow_validation", "_do_validate", "_set_value", "_store_value")
-_setattr = _Expando.__setattr__
-_clone_properties = model.Model._clone_properties
 
 
 class LazyProperties(LazyValueDict):
@@ -68,9 +61,6 @@ _PATTERNS: BoundedCache[tuple[DynamicProperties, bytes], _Pattern] = BoundedCach
 class DynamicProperties:
     """Makes the dynamic properties of entities that have the same names.
 
-    Attributes:
-        names: of the properties that the class does not define.
-
     Args:
         model_class: a subclass of ``ndb.Expando``.
         names: the names of the dynamic properties.
@@ -85,21 +75,13 @@ class DynamicProperties:
         taken_names: tuple[str, ...],
         is_kept: bool,
     ) -> None:
-        self.names = names
+        self._names = names
         self._taken_names = taken_names
         self._defined = dict(model_class._properties)
         self._options = _options(model_class)
         self._is_kept = is_kept
         # The attributes of such properties, not repeated and repeated.
         self._states: list[dict[str, Any] | None] = [None, None]
-
-    def serves(self, model_class: Any, names: tuple[str, ...]) -> bool:
-        """Say whether an object made now, for this class and these names, would be equal."""
-        return (
-            self.names == names
-            and self._options == _options(model_class)
-            and are_same(self._defined, model_class._properties)
-        )
 
     def make(self, name: str, repeated: bool) -> Any:
         """Make the property that ``Expando.__setattr__`` makes.
@@ -117,8 +99,6 @@ class DynamicProperties:
 
     def make_alike(self, name: str, repeated: bool) -> Any:
         """As :meth:`make`, by copying another such property: its name is all that differs."""
-        if model.Property.__init__ is not _property_init:
-            return self.make(name, repeated)
         state = self._states[repeated]
         if state is None:
             state = self._states[repeated] = vars(self.make(name, repeated))
@@ -126,7 +106,7 @@ class DynamicProperties:
         vars(made).update(state, _name=name, _code_name=name)
         return made
 
-    def of(self, entity: Any) -> tuple[dict[str, Any], LazyProperties | None]:
+    def values_and_properties(self, entity: Any) -> tuple[dict[str, Any], LazyProperties | None]:
         """Return the values and the properties of a model of an entity.
 
         Args:
@@ -136,7 +116,7 @@ class DynamicProperties:
             The names of its values, each mapped to ``UNDECODED``; its properties, or None if the
             class defines all of them.
         """
-        nulls_and_arrays = entity._wire_cases(self.names).translate(_NULL_OR_ARRAY_ONLY)
+        nulls_and_arrays = entity._wire_cases(self._names).translate(_NULL_OR_ARRAY_ONLY)
         pattern = _PATTERNS.get((self, nulls_and_arrays)) if self._is_kept else None
         if pattern is None:
             pattern = self._pattern(nulls_and_arrays)
@@ -150,7 +130,7 @@ class DynamicProperties:
         return values, properties
 
     def _pattern(self, nulls_and_arrays: bytes) -> _Pattern:
-        members = dict(zip(self.names, nulls_and_arrays, strict=True))
+        members = dict(zip(self._names, nulls_and_arrays, strict=True))
         values: dict[str, Any] = undecoded_template(
             name for name in self._taken_names if members.get(name) != _NULL
         )
@@ -169,24 +149,13 @@ def _options(model_class: Any) -> tuple[Any, Any]:
     return model_class._default_indexed, model_class._write_empty_list_for_dynamic_properties
 
 
-def are_same(some: dict[str, Any], others: dict[str, Any]) -> bool:
-    """Say whether two dicts have the same names and the same properties."""
-    # Comparing properties by == makes filters of queries.
-    return some.keys() == others.keys() and all(
-        prop is others.get(name) for name, prop in some.items()
-    )
-
-
 def makes_dynamic_properties(model_class: Any) -> bool:
     """Say whether a subclass of ``ndb.Expando`` makes dynamic properties as ndb itself does."""
     return (
-        model_class.__setattr__ is _setattr
-        and model_class._clone_properties is _clone_properties
+        inherits(model_class, ("__setattr__",), _Expando)
+        and inherits(model_class, ("_clone_properties",), model.Model)
         # A descriptor would give each model different options.
         and not any(hasattr(option, "__get__") for option in _options(model_class))
-        and _SETTING.are_upstream(_GenericProperty)
-        and is_upstream(_GenericProperty.__init__, model)
-        and is_upstream(_GenericProperty._validate, model)
         and _GenericProperty._validator is None
         and _GenericProperty._choices is None
     )

@@ -11,7 +11,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 from types import SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from google.cloud.datastore.key import Key
 from google.cloud.ndb import model
@@ -23,22 +23,20 @@ from lazyentity.codec.undecoded import UNDECODED
 from lazyentity.entity import LazyEntity
 from lazyentity.patches.api.entities import EntityHandle
 from lazyentity.patches.ndb.mappings import ModelMapping, mapping_for, named_kind, ndb_key
-from lazyentity.patches.ndb.profiling import count_model
-from lazyentity.patches.ndb.seams import CLIENT, CONVERSION, MESSAGE_CONVERSION
+from lazyentity.patches.ndb.seams import CLIENT, CONVERSION
 from lazyentity.patches.ndb.structured import Dotted
-from lazyentity.patches.ndb.upstream import upstream_function
-from lazyentity.patches.upstream import is_upstream
 from lazyentity.profiling import observer
 from lazyentity.readers import LAZY, STOCK
 from lazyentity.storage.lazyvaluedict import LazyValueDict
+
+if TYPE_CHECKING:
+    from lazyentity.profiling.counters import EntityCounts
 
 _Original = Callable[..., Any]
 
 _Model = model.Model
 _base_value = model._BaseValue
-_get_kind = upstream_function(_Model, "_get_kind")
-_lookup_model = upstream_function(_Model, "_lookup_model")
-_blob_from_datastore = upstream_function(model.BlobProperty, "_from_datastore")
+_blob_from_datastore = model.BlobProperty._from_datastore
 _new = object.__new__
 _new_values: Any = LazyValueDict.__new__
 _found = dict.get
@@ -53,19 +51,18 @@ class LazyValues(LazyValueDict):
     that one property.
     """
 
-    __slots__ = ("_conversions", "_dotted", "_entity", "_properties")
+    __slots__ = ("_dotted", "_entity", "_mapping")
 
     _entity: Any
     """The lazy entity."""
     _dotted: Dotted | None
     """Makes the structured properties that the entity has under dotted names, if it has any."""
-    _properties: Any
-    _conversions: Any
-    """Both as in :class:`~lazyentity.patches.ndb.mappings.ModelMapping`."""
+    _mapping: ModelMapping
+    """The mapping by which the model was made."""
 
     def _compute(self, name: Any) -> Any:
         # As ndb's _entity_from_ds_entity(), for one property.
-        prop = self._properties.get(name)
+        prop = self._mapping.properties.get(name)
         dotted = self._dotted
         if dotted is not None and name in dotted.parts:
             return dotted.made(prop, self._entity)
@@ -108,7 +105,6 @@ def property_get(original: _Original, _is_active: Callable[[], bool]) -> _Origin
 
     A lazy model gives the same value, whether ndb is still patched or not.
     """
-    reads_plainly = is_upstream(original, model)
 
     @functools.wraps(original)
     def __get__(self: Any, entity: Any, unused_cls: Any = None) -> Any:  # noqa: N807  # its name
@@ -119,10 +115,10 @@ def property_get(original: _Original, _is_active: Callable[[], bool]) -> _Origin
         except AttributeError:
             # A property may serve a class that is no model.
             return original(self, entity, unused_cls)
-        if type(values) is LazyValues and reads_plainly:
+        if type(values) is LazyValues:
             # This is all that ndb's own methods do for a value that was not read before.
             name = self._name
-            known, conversions, kept_type = values._conversions.get(name, _NO_CONVERSION)
+            known, conversions, kept_type = values._mapping.conversions.get(name, _NO_CONVERSION)
             if known is self and _found(values, name) is UNDECODED and not entity._projection:
                 value = values._entity[name]
                 kind = type(value)
@@ -159,16 +155,13 @@ def entity_from_ds_entity(original: _Original, ds_entity: Any, model_class: Any 
         and ds_entity.keys() == ds_entity._shape.ordinals.keys()
         and len(ds_entity._undecoded()) == len(ds_entity)
         and "_meanings" not in ds_entity._instance_dict()
+        and CLIENT.is_intact()
     ):
         key = ds_entity.key
         if key is None or type(key) is Key:
             # The model keeps the bytes, even if the entity is changed.
             source = LazyEntity._from_raw(ds_entity._raw)
-            plan = _plan(source, key, model_class)
-            made = original(ds_entity, model_class) if plan is None else _made(plan, source, key)
-            if observer.data is not None:
-                count_model(made, source)
-            return made
+            return _made(original, ds_entity, source, key, model_class)
     return original(ds_entity, model_class)
 
 
@@ -193,14 +186,8 @@ def entity_from_protobuf(original: _Original, is_active: Callable[[], bool]) -> 
         if CLIENT.patch.eager or protobuf.rpc.reader is STOCK:
             return _eager_model(protobuf)
         entity = protobuf.read(LAZY)
-        if type(entity) is LazyEntity and model._entity_from_ds_entity is CONVERSION.replacement:
-            key = ds_key or entity._wire_key()
-            plan = _plan(entity, key, None)
-            made = CONVERSION.original(entity) if plan is None else _made(plan, entity, key)
-            if observer.data is not None:
-                count_model(made, entity)
-            return made
-        # Somebody else's function stands there.
+        if type(entity) is LazyEntity:
+            return _made(CONVERSION.original, entity, entity, ds_key or entity._wire_key(), None)
         return model._entity_from_ds_entity(entity)
 
     return _entity_from_protobuf
@@ -210,29 +197,21 @@ def _eager_model(protobuf: Any) -> Any:
     """Make the model that ndb makes, of an entity that is decoded faster."""
     stock = protobuf.read(STOCK)
     chosen = _Model._kind_map.get(stock.kind)
-    plan = None
-    if (
-        chosen is not None
-        and issubclass(chosen, model.Expando)
-        and protobuf._made() is None
-        and model._entity_from_ds_entity is CONVERSION.replacement
-    ):
+    # ndb is as fast where it does not make properties.
+    if chosen is not None and issubclass(chosen, model.Expando) and protobuf._made() is None:
         entity = LazyEntity._from_raw(protobuf.raw)
-        plan = _plan(entity, stock.key, None)
-    if plan is not None:
-        _, mapping, _, _ = plan
-        # ndb is as fast where it does not make properties.
-        if mapping.dynamic is not None and not mapping.parts:
-            instance = _made(plan, entity, stock.key)
-            _settle(instance, stock)
+        mapping = _mapping(entity, _kind_of(stock.key), None)
+        if mapping is not None and mapping.dynamic is not None and not mapping.parts:
+            instance = _lazy_model(mapping, entity, stock.key, None)
+            _make_eager(instance, stock)
             return instance
     return model._entity_from_ds_entity(stock)
 
 
-def _settle(instance: Any, stock: Any) -> None:
+def _make_eager(instance: Any, stock: Any) -> None:
     """Give a lazy model the plain dicts that ndb gives it."""
     taken = instance._values
-    declared = taken._properties
+    declared = taken._mapping.properties
     values = {}
     # In the order of the stock entity, which need not be that of its bytes.
     for name, value in stock.items():
@@ -246,26 +225,41 @@ def _settle(instance: Any, stock: Any) -> None:
         attributes["_properties"] = attributes["_properties"].all_made(values)
 
 
-_Plan = tuple[Any, ModelMapping, Dotted | None, bool]
-"""How models are made of entities of a shape.
-
-The kind of their keys, what makes values, and whether no constructor is called: another thread that
-finds the class changed changes the mapping.
-
-No class, for that would call two more functions for each model that is not of a response.
-"""
+def _kind_of(ds_key: Any) -> Any:
+    # Key.kind copies the whole path first.
+    return ds_key._path[-1]["kind"] if ds_key else None
 
 
-def _plan(entity: Any, ds_key: Any, model_class: Any) -> _Plan | None:
-    """Return the plan for a model of an entity; None, if ndb has to make the model.
+def _made(original: _Original, given: Any, entity: Any, ds_key: Any, model_class: Any) -> Any:
+    """Make a lazy model, or let ndb make one.
 
     Args:
-        entity: the lazy entity that the model keeps.
+        original: ndb's own ``_entity_from_ds_entity``.
+        given: the entity for ndb.
+        entity: the lazy entity that a lazy model keeps.
         ds_key: its key, of google-cloud-datastore.
         model_class: as of :func:`entity_from_ds_entity`.
     """
-    # Key.kind copies the whole path first.
-    kind_of_key = ds_key._path[-1]["kind"] if ds_key else None
+    mapping = _mapping(entity, _kind_of(ds_key), model_class)
+    dotted = None
+    if mapping is not None and mapping.parts:
+        context = get_context(False)
+        if context is None:
+            # ndb raises.
+            mapping = None
+        else:
+            dotted = Dotted(mapping.parts, context)
+    if mapping is None:
+        made = original(given, model_class)
+    else:
+        made = _lazy_model(mapping, entity, ds_key, dotted)
+    if observer.data is not None:
+        _count_model(entity)
+    return made
+
+
+def _mapping(entity: Any, kind_of_key: Any, model_class: Any) -> ModelMapping | None:
+    """Return the mapping for a lazy model of an entity; None, if ndb has to make the model."""
     class_key = entity.get("class")
     kind = named_kind(class_key) if class_key else kind_of_key
     if type(kind) is not str and kind is not None:
@@ -275,48 +269,25 @@ def _plan(entity: Any, ds_key: Any, model_class: Any) -> _Plan | None:
     except model.KindError:
         # The class lacks a property and the kind is unknown. ndb looks at the key first.
         return None
-    is_plain = mapping.constructs_plainly
-    if mapping.properties is None or not (is_plain or mapping.dynamic is None):
+    if mapping.properties is None:
+        return None
+    if mapping.dynamic is not None and not mapping.is_constructed_empty:
         # The constructor may have made dynamic properties.
         return None
-    dotted = None
-    if mapping.parts:
-        context = get_context(False)
-        if context is None:
-            # ndb raises.
-            return None
-        dotted = Dotted(mapping.parts, context)
-    return kind_of_key, mapping, dotted, is_plain
+    return mapping
 
 
-def _calls_application(plan: _Plan, entity: Any) -> bool:
-    """Whether making such a model may call code of the application."""
-    kind, mapping, _, is_plain = plan
-    chosen = mapping.model_class
-    return not (
-        is_plain
-        and mapping.takes_keys_of_its_kind
-        and chosen.key is _Model.key
-        and is_upstream(chosen._get_kind, _get_kind)
-        and kind == chosen._get_kind()
-        and "class" not in entity._shape.ordinals
-    )
-
-
-def _made(plan: _Plan, entity: Any, ds_key: Any, *, has_its_kind: bool = False) -> Any:
-    """Make the model; ``has_its_kind`` is whether the key is of the class's kind for sure."""
-    kind, mapping, dotted, is_plain = plan
+def _lazy_model(mapping: ModelMapping, entity: Any, ds_key: Any, dotted: Dotted | None) -> Any:
     chosen = mapping.model_class
     values = _new_values(LazyValues)
     values._entity = entity
-    values._properties = mapping.properties
-    values._conversions = mapping.conversions
+    values._mapping = mapping
     values._dotted = dotted
     template, properties = mapping.template, None
-    if is_plain:
+    if mapping.is_constructed_empty:
         instance = _new(chosen)
         if mapping.dynamic is not None:
-            template, properties = mapping.dynamic.of(entity)
+            template, properties = mapping.dynamic.values_and_properties(entity)
     else:
         instance = chosen()
         _fill(values, instance._values)
@@ -326,7 +297,7 @@ def _made(plan: _Plan, entity: Any, ds_key: Any, *, has_its_kind: bool = False) 
     instance._values = values
     if ds_key:
         key = ndb_key(ds_key)
-        if has_its_kind or (mapping.takes_keys_of_its_kind and kind == chosen._get_kind()):
+        if mapping.takes_keys_of_its_kind and _kind_of(ds_key) == chosen._get_kind():
             instance._entity_key = key
         else:
             instance._key = key
@@ -336,45 +307,8 @@ def _made(plan: _Plan, entity: Any, ds_key: Any, *, has_its_kind: bool = False) 
     return instance
 
 
-class ModelMaker:
-    """Makes models of a response, as long as no code of the application runs in between.
-
-    The classes of the models are looked at once for each shape of the entities.
-    """
-
-    def __init__(self) -> None:
-        self._plans: dict[Any, _Plan] = {}
-
-    @staticmethod
-    def is_usable() -> bool:
-        """Whether models are lazy, and the functions that make them are not replaced."""
-        return (
-            CLIENT.patch.is_lazy
-            and observer.data is None
-            and model._entity_from_protobuf is MESSAGE_CONVERSION.replacement
-            and model._entity_from_ds_entity is CONVERSION.replacement
-            and is_upstream(_Model._lookup_model, _lookup_model)
-        )
-
-    def make(self, protobuf: Any, ds_key: Any = None) -> Any:
-        """Return a model; None if ndb has to make it, or code of the application is called.
-
-        Args:
-            protobuf: a proxy of an entity.
-            ds_key: as of ``_entity_from_protobuf``.
-
-        Raises:
-            As ndb.
-        """
-        entity = protobuf.read(LAZY) if type(protobuf) is EntityHandle else None
-        if type(entity) is not LazyEntity:
-            return None
-        key = ds_key or entity._wire_key()
-        shape = entity._shape
-        plan = self._plans.get(shape)
-        if plan is None or not key or plan[0] != key._path[-1]["kind"]:
-            plan = _plan(entity, key, None)
-            if plan is None or _calls_application(plan, entity):
-                return None
-            self._plans[shape] = plan
-        return _made(plan, entity, key, has_its_kind=True)
+def _count_model(entity: Any) -> None:
+    """Count, for a profile, an entity of which a model was just made."""
+    entity_counts: EntityCounts | None = entity._entity_counts
+    if entity_counts is not None:
+        entity_counts.without_options += 1

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 from typing import Final
 
+from lazyentity.patches.guard import Guard
 from lazyentity.patches.registry import Seam, calling, replacing
 from lazyentity.patches.spec import ClientSpec
+from lazyentity.patches.upstream import AttributePath
 
 # These are also parsed by tools/clients.py.
 DISTRIBUTION: Final = "google-cloud-ndb"
@@ -25,37 +27,96 @@ CONVERSION: Final = Seam(
     _MODEL,
     "_entity_from_ds_entity",
     calling("ndb.models", "entity_from_ds_entity"),
-    defers_to_foreign=True,
 )
 MESSAGE_CONVERSION: Final = Seam(
     _MODEL,
     "_entity_from_protobuf",
     replacing("ndb.models", "entity_from_protobuf"),
-    defers_to_foreign=True,
 )
-_ENCODING = Seam(
-    _MODEL,
-    "_entity_to_ds_entity",
-    calling("ndb.writing", "entity_to_ds_entity"),
-    defers_to_foreign=True,
+_GET = Seam(_MODEL, "Property.__get__", replacing("ndb.models", "property_get"))
+GET_MULTI: Final = Seam(_MODEL, "get_multi", replacing("ndb.many", "replace_get_multi"))
+_ENTRIES = (
+    GET_MULTI,
+    Seam(_PACKAGE, "get_multi", replacing("ndb.many", "replace_get_multi_of_package")),
+    Seam(_API, "stub", calling("ndb.reads", "stub")),
+    Seam(_MODEL, "_entity_to_ds_entity", calling("ndb.writing", "entity_to_ds_entity")),
+    Seam(_QUERY, "_Result.entity", replacing("ndb.reads", "replace_result_entity")),
+    Seam(_QUERY, "_Result.key", replacing("ndb.reads", "replace_result_key")),
+    Seam(_QUERY, "fetch", calling("ndb.many", "fetch")),
 )
 
-LOOKUP: Final = Seam(_API, "lookup", calling("ndb.lookups", "lookup"))
-GET_ASYNC: Final = Seam(f"{_PACKAGE}.key", "Key.get_async", calling("ndb.lookups", "get_async"))
-GET_MULTI: Final = Seam(_MODEL, "get_multi", calling("ndb.multi", "get_multi"))
-HAS_NEXT_ASYNC: Final = Seam(
-    _QUERY, "_QueryIteratorImpl.has_next_async", calling("ndb.reads", "has_next_async")
+# Methods of ``ndb.Property``. Where a class of the application overrides one, ndb's methods do it.
+READING: Final = (
+    "_apply_list",
+    "_apply_to_values",
+    "_call_from_base_type",
+    "_from_datastore",
+    "_get_user_value",
+    "_get_value",
+    "_opt_call_from_base_type",
+    "_retrieve_value",
 )
-IDLE_CALLBACK: Final = Seam(
-    _API, "_LookupBatch.idle_callback", calling("ndb.lookups", "idle_callback")
+"""The methods that read a property, from the descriptor to its value. ndb finds the conversions."""
+WRITING: Final = (
+    "_apply_to_values",
+    "_from_datastore",
+    "_get_base_value",
+    "_get_base_value_unwrapped_as_list",
+    "_is_initialized",
+    "_opt_call_to_base_type",
+    "_retrieve_value",
+    "_to_datastore",
 )
-LOOKUP_CALLBACK: Final = Seam(
-    _API, "_LookupBatch.lookup_callback", calling("ndb.lookups", "lookup_callback")
+"""The methods that write a value that was never read."""
+JOINING: Final = (
+    "_apply_to_values",
+    "_get_base_value",
+    "_opt_call_to_base_type",
+    "_retrieve_value",
+    "_store_value",
 )
-RESULT_ENTITY: Final = Seam(
-    _QUERY, "_Result.entity", replacing("ndb.reads", "replace_result_entity")
-)
-RESULT_KEY: Final = Seam(_QUERY, "_Result.key", replacing("ndb.reads", "replace_result_key"))
+"""The methods by which the parts of a structured property are put together."""
+CONSTRUCTING: Final = ("__init__", "_get_arg", "_set_attributes")
+"""The methods of ``ndb.Model`` that construct a model."""
+HOOKS: Final = ("_pre_get_hook", "_post_get_hook")
+"""The methods of ``ndb.Model`` that ndb calls around a ``get``."""
+
+_GONE_PAST = {
+    _API: ("lookup",),
+    f"{_PACKAGE}.key": ("Key._from_ds_key", "Key.get_async"),
+    _MODEL: (
+        *(f"Model.{name}" for name in (*CONSTRUCTING, *HOOKS)),
+        *(f"Property.{name}" for name in dict.fromkeys((*READING, *WRITING, *JOINING))),
+        "BlobProperty._from_datastore",
+        "BlobProperty._to_datastore",
+        "BooleanProperty._from_base_type",
+        "Expando.__setattr__",
+        "Expando._set_attributes",
+        "GenericProperty.__init__",
+        "GenericProperty._validate",
+        "LocalStructuredProperty._to_datastore",
+        "Model._clone_properties",
+        "Model._validate_key",
+        "Property.__init__",
+        "Property._call_shallow_validation",
+        "Property._do_validate",
+        "Property._set_value",
+        "StructuredProperty._to_datastore",
+        "TextProperty._from_base_type",
+        "_BaseValue",
+        "_BaseValue.__init__",
+    ),
+    _QUERY: (
+        "_QueryIteratorImpl.has_next",
+        "_QueryIteratorImpl.next",
+        "_Result",
+        "_Result.check_cache",
+    ),
+    "google.cloud.datastore_v1.services.datastore.transports.grpc": (
+        "DatastoreGrpcTransport.lookup",
+        "DatastoreGrpcTransport.run_query",
+    ),
+}
 
 CLIENT: Final = ClientSpec(
     name="ndb",
@@ -64,44 +125,33 @@ CLIENT: Final = ClientSpec(
     waits_for_import=_PACKAGE,
     over=("datastore",),
     conversion=CONVERSION,
-    reading=(CONVERSION, MESSAGE_CONVERSION),
-    writing=(_ENCODING,),
+    guard=Guard(
+        [
+            CONVERSION,
+            MESSAGE_CONVERSION,
+            _GET,
+            *(AttributePath(module, path) for module in _GONE_PAST for path in _GONE_PAST[module]),
+        ],
+        _ENTRIES,
+    ),
     seams=[
-        Seam(_API, "stub", calling("ndb.reads", "stub")),
+        *_ENTRIES,
+        _GET,
         Seam(_API, "entity_pb2", replacing("ndb.reads", "replace_entity_types")),
-        LOOKUP,
-        IDLE_CALLBACK,
-        LOOKUP_CALLBACK,
-        GET_ASYNC,
-        GET_MULTI,
-        Seam(_PACKAGE, "get_multi", replacing("ndb.multi", "replace_get_multi")),
-        MESSAGE_CONVERSION,
-        _ENCODING,
-        Seam(_MODEL, "Property.__get__", replacing("ndb.models", "property_get")),
-        Seam(_QUERY, "fetch", calling("ndb.reads", "fetch")),
-        RESULT_ENTITY,
-        RESULT_KEY,
-        HAS_NEXT_ASYNC,
         Seam("google.cloud.datastore.key", "Key.kind", replacing("ndb.reads", "replace_kind")),
+        MESSAGE_CONVERSION,
         CONVERSION,
     ],
     uses={
-        _API: ("_NOT_FOUND", "_add_routing_info", "_datastore_lookup"),
-        f"{_PACKAGE}._eventloop": ("EventLoop._run_current",),
-        f"{_PACKAGE}.context": (
-            "_Context._use_cache",
-            "_Context._use_datastore",
-            "_default_cache_policy",
-            "_default_datastore_policy",
-        ),
+        _API: ("_LookupBatch.add", "_LookupBatch.full", "_NOT_FOUND"),
+        f"{_PACKAGE}._batch": ("get_batch",),
+        f"{_PACKAGE}.context": ("_Context._use_cache", "_Context._use_datastore"),
         _QUERY: (
             "_KEY_NOT_IN_CACHE",
             "_QueryIteratorImpl._batch",
             "_QueryIteratorImpl._index",
-            "_QueryIteratorImpl._next_batch",
             "_Result._key",
             "_Result._query_options",
-            "_datastore_run_query",
         ),
         f"{_PACKAGE}.key": ("Key._from_ds_key", "Key._key", "Key._reference"),
         _MODEL: (
@@ -130,13 +180,6 @@ CLIENT: Final = ClientSpec(
             "Property._validator",
             "StructuredProperty._model_class",
             "_properties_of",
-        ),
-        f"{_PACKAGE}.tasklets": (
-            "Future._callbacks",
-            "Future._done",
-            "Future._exception",
-            "Future._finish",
-            "Future._result",
         ),
     },
 )

@@ -14,20 +14,10 @@ from google.cloud.datastore.entity import Entity
 from google.cloud.ndb import key as key_module
 from google.cloud.ndb import model
 
-from lazyentity.codec.describing import property_name
-from lazyentity.patches.ndb.upstream import methods, upstream_function
+from lazyentity.patches.inheritance import inherits
+from lazyentity.patches.ndb.seams import JOINING
 
 _base_value: Any = model._BaseValue
-_store_value = upstream_function(model.Property, "_store_value")
-
-# The methods by which ndb puts the parts together.
-_MAKING = methods(
-    "_apply_to_values",
-    "_get_base_value",
-    "_opt_call_to_base_type",
-    "_retrieve_value",
-    "_store_value",
-)
 
 Parts = dict[str, tuple[tuple[str, str], ...]]
 """By the stored name of a structured property: the names of its parts, each as the entity has it
@@ -46,21 +36,17 @@ def part_of(model_class: Any, name: str) -> Any:
     return prop if isinstance(prop, model.StructuredProperty) else None
 
 
-def storing_obstacle(prop: Any) -> str | None:
-    """Return the reason why ndb has to store the values of a property; None, if it need not."""
-    if type(prop)._store_value is _store_value and "_store_value" not in vars(prop):
-        return None
-    return f"the class of {property_name(prop._name)} overrides how a value is stored"
+def stores_values(prop: Any) -> bool:
+    """Whether the values of a property are stored as ndb's own classes store them."""
+    return inherits(prop, ("_store_value",), model.Property)
 
 
-def obstacle(prop: Any) -> str | None:
-    """Return the reason why ndb has to put the parts of a property together; None: it need not."""
-    if not _MAKING.are_upstream(prop):
-        return f"the class of {property_name(prop._name)} overrides how parts become a value"
-    if prop._default is not None:
-        # ndb merges the parts into the default.
-        return f"{property_name(prop._name)} has a default, which gets the parts"
-    return None
+def joins_parts(prop: Any) -> bool:
+    """Whether the parts of a property become a value as ndb's own classes make it.
+
+    ndb merges the parts into a default.
+    """
+    return inherits(prop, JOINING, model.Property) and prop._default is None
 
 
 class Dotted:
@@ -118,7 +104,7 @@ class Dotted:
         """
         return {
             name: self.made(prop, values._entity, prop._get_base_value(instance))
-            for name, prop in values._properties.items()
+            for name, prop in values._mapping.properties.items()
             if name in self.parts and name in instance._values
         }
 

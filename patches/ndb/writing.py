@@ -11,25 +11,23 @@ from google.cloud.ndb.exceptions import BadValueError
 
 from lazyentity.codec.undecoded import UNDECODED
 from lazyentity.entity import LazyEntity
-from lazyentity.patches.ndb.mappings import is_written_plainly
+from lazyentity.patches.inheritance import inherits
+from lazyentity.patches.ndb.mappings import is_written_unchanged
 from lazyentity.patches.ndb.models import LazyValues
-from lazyentity.patches.ndb.upstream import upstream_function
-from lazyentity.patches.upstream import is_upstream
+from lazyentity.patches.ndb.seams import CLIENT
 
-_writers = frozenset(
-    upstream_function(kind, "_to_datastore")
+_CLASSES = tuple(
+    kind
     for kind in vars(model).values()
     if isinstance(kind, type) and issubclass(kind, model.Property)
 )
-"""ndb's own ``_to_datastore`` of its classes of properties."""
+"""ndb's classes of properties."""
 
 _found = dict.get
 
 
 def _are_written_by_ndb(properties: list[Any]) -> bool:
-    return all(
-        is_upstream(kind._to_datastore, *_writers) for kind in {type(prop) for prop in properties}
-    ) and not any("_to_datastore" in vars(prop) for prop in properties)
+    return all(inherits(prop, ("_to_datastore",), *_CLASSES) for prop in properties)
 
 
 def entity_to_ds_entity(original: Callable[..., Any], entity: Any, set_key: bool = True) -> Any:
@@ -45,14 +43,14 @@ def entity_to_ds_entity(original: Callable[..., Any], entity: Any, set_key: bool
         google.protobuf.message.DecodeError, ValueError: if a property cannot be decoded.
     """
     values = entity._values
-    if type(values) is not LazyValues:
+    if type(values) is not LazyValues or not CLIENT.is_intact():
         return original(entity, set_key)
     properties = list(model._properties_of(entity))
     if not _are_written_by_ndb(properties):
         # Such a method sees the other written values, and may change them.
         return original(entity, set_key)
     source = values._entity
-    known = values._properties
+    known = values._mapping.properties
     # Each is looked up by its name: another thread can give the model a value meanwhile.
     unread = {
         prop._name: prop
@@ -62,7 +60,7 @@ def entity_to_ds_entity(original: Callable[..., Any], entity: Any, set_key: bool
         and _found(source, prop._name) is UNDECODED
         # An unknown property is dynamic, and its value does not depend on its property.
         and known.get(prop._name, prop) is prop
-        and is_written_plainly(prop)
+        and is_written_unchanged(prop)
     }
     excluded, meanings = source._wire_excluded(unread), source._wire_meanings(unread)
     unchanged = {

@@ -12,10 +12,10 @@ from lazyentity.codec.describing import property_name, safe_str
 from lazyentity.codec.errors import note_value
 from lazyentity.codec.undecoded import UNDECODED
 from lazyentity.patches.appengine.db.mappings import NOTHING, ModelMapping
-from lazyentity.patches.appengine.entities import TAKES
 from lazyentity.storage.lazyvaluedict import LazyValueDict
 
 _found = dict.get
+_getattribute = object.__getattribute__
 _has = dict.__contains__
 _keep = dict.setdefault
 _new = object.__new__
@@ -94,10 +94,8 @@ class LazyAttributes(dict[str, Any]):
         source = self._source
         name = prop.name
         if name in source._index.shape.ordinals:
-            value: Any = UNDECODED
-            if TAKES:
-                # As the entity itself does.
-                value = source._index.take(source, name, name, None, None)
+            # As the entity itself does.
+            value: Any = source._index.take(source, name, name, None, None)
             if value is UNDECODED:
                 value = original_value(source, name)
         elif self.is_projection():
@@ -245,3 +243,48 @@ def allowed(name: str, value: Any) -> Any:
     if type(value) not in db._ALLOWED_EXPANDO_PROPERTY_TYPES:
         db.Expando.__setattr__(_new(db.Expando), name, value)
     return value
+
+
+def replace_getattr(
+    original: Callable[[Any, str], Any] | None, _is_active: Callable[[], bool]
+) -> Callable[[Any, str], Any]:
+    """Replace the ``__getattr__`` of ``db.Expando``, or give ``db.Model``, which has none, one."""
+
+    def __getattr__(self: Any, name: str) -> Any:  # noqa: N807  # its name
+        attributes = _getattribute(self, "__dict__")
+        if type(attributes) is LazyAttributes:
+            attributes.load(name)
+            # Another thread may have made this attribute, or all of them.
+            value = _found(attributes, name, ABSENT)
+            if value is not ABSENT:
+                return value
+        if original is not None:
+            return original(self, name)
+        # Raises the original AttributeError.
+        kind: Any = type(self)
+        return kind.__getattribute__(self, name)
+
+    return __getattr__
+
+
+def property_get(
+    original: Callable[[Any, Any, Any], Any], _is_active: Callable[[], bool]
+) -> Callable[[Any, Any, Any], Any]:
+    """Replace ``db.Property.__get__``, which takes the value from an attribute of the model.
+
+    At the first read, Python would make an error and then call ``__getattr__``.
+    """
+
+    @functools.wraps(original)
+    def __get__(self: Any, model_instance: Any, model_class: Any) -> Any:  # noqa: N807  # its name
+        attributes = getattr(model_instance, "__dict__", None)
+        if type(attributes) is LazyAttributes:
+            attribute = self._attr_name()
+            value = _found(attributes, attribute, ABSENT)
+            if value is ABSENT and attributes.load(attribute):
+                value = _found(attributes, attribute, ABSENT)
+            if value is not ABSENT:
+                return value
+        return original(self, model_instance, model_class)
+
+    return __get__

@@ -6,8 +6,6 @@ A mapping tells which attributes of a model are made when they are read, and whi
 from __future__ import annotations
 
 import functools
-import inspect
-import operator
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,14 +14,8 @@ from google.appengine.ext.db import polymodel
 
 from lazyentity.codec.cache import BoundedCache
 from lazyentity.codec.limits import MAX_BYTES, learned_bytes
-from lazyentity.patches.appengine.db.upstream import upstream_function, upstream_functions
-from lazyentity.patches.upstream import is_upstream
-
-_plain_sets = upstream_functions("__set__", db.Property, db.ReferenceProperty)
-_attr_name = upstream_function(db.Property, "_attr_name")
-# These setters refuse every value, and db then skips the property.
-_derived_sets = upstream_functions("__set__", db.ComputedProperty, polymodel._ClassKeyProperty)
-_timeless_defaults = upstream_functions("default_value", db.Property, db.ListProperty)
+from lazyentity.patches.appengine.db.seams import MAKING
+from lazyentity.patches.inheritance import inherits
 
 SET_BY_DB = {"_parent": None, "_parent_key": None, "_app": None}
 """The attributes of every saved model, besides its entity's attributes."""
@@ -39,21 +31,8 @@ _TAKEN = frozenset(
     )
 )
 
-# The methods that make a model, besides from_entity().
-_METHODS = (
-    "__getattribute__",
-    "__init__",
-    "__new__",
-    "__setattr__",
-    "_load_entity_values",
-    "properties",
-)
-_methods_of = operator.attrgetter("__getattr__", *_METHODS)
-# Their methods call Model's methods.
-_CALLING_MODEL = (db.Expando, polymodel.PolyModel)
-_own_methods = tuple(
-    upstream_functions(name, db.Model, db.Expando, polymodel.PolyModel) for name in _METHODS
-)
+# These setters refuse every value, and db then skips the property.
+_DERIVED = (db.ComputedProperty, polymodel._ClassKeyProperty)
 
 
 @dataclass(eq=False, frozen=True)
@@ -82,34 +61,19 @@ NOTHING = ModelMapping({}, (), (), frozenset(), {}, False)
 """The mapping of a model that has all of its attributes."""
 
 # By class. None in a mapping's place: db makes the models.
-_MAPPINGS: BoundedCache[Any, tuple[ModelMapping | None, tuple[Any, ...]]] = BoundedCache(MAX_BYTES)
+_MAPPINGS: BoundedCache[Any, tuple[ModelMapping | None, Any, int]] = BoundedCache(MAX_BYTES)
 
 
 def mapping_for(model_class: Any) -> ModelMapping | None:
-    """Return the mapping for models of a class as it is now; None, if db has to make them."""
-    state = _state(model_class)
+    """Return the mapping for models of a class; None, if db has to make them."""
+    properties = model_class._properties
     known = _MAPPINGS.get(model_class)
-    if known is not None and known[1] == state:
+    if known is not None and known[1] is properties and known[2] == len(properties):
         return known[0]
     mapping = _mapping(model_class)
     size = 0 if mapping is None else 4 * learned_bytes(None, mapping.attributes)
-    _MAPPINGS.keep(model_class, (mapping, state), size)
+    _MAPPINGS.keep(model_class, (mapping, properties, len(properties)), size)
     return mapping
-
-
-def _state(model_class: Any) -> tuple[Any, ...]:
-    """Return the state that a mapping depends on; if the class changes, the states are unequal."""
-    methods = _methods_of(model_class)
-    if issubclass(model_class, _CALLING_MODEL):
-        methods += _methods_of(db.Model)
-    return (
-        methods,
-        # A wrapper of wrapt equals the wrapped method.
-        tuple(map(type, methods)),
-        tuple(model_class._properties.values()),
-        # An added attribute may have the name of a property's attribute.
-        sum([len(vars(base)) for base in model_class.__mro__]),
-    )
 
 
 def _mapping(model_class: Any) -> ModelMapping | None:
@@ -125,18 +89,16 @@ def _mapping(model_class: Any) -> ModelMapping | None:
     attributes: dict[str, Any] = {}
     at_once = []
     for prop in properties:
-        setter = inspect.getattr_static(type(prop), "__set__")
-        if is_upstream(setter, *_derived_sets):
+        if inherits(type(prop), ("__set__",), *_DERIVED):
             continue
-        attr_name = inspect.getattr_static(type(prop), "_attr_name")
-        if not is_upstream(attr_name, _attr_name) or "_attr_name" in vars(prop):
+        if not inherits(prop, ("_attr_name",), db.Property):
             return None
         held = [prop._attr_name()]
         if isinstance(prop, db.ReferenceProperty):
             held.append(f"_RESOLVED{held[0]}")
         if not _TAKEN.isdisjoint(held):
             return None
-        if not is_upstream(setter, *_plain_sets) or any(
+        if not inherits(type(prop), ("__set__",), db.Property, db.ReferenceProperty) or any(
             hasattr(model_class, attribute) for attribute in held
         ):
             at_once.append(prop)
@@ -154,7 +116,7 @@ def _mapping(model_class: Any) -> ModelMapping | None:
 
 
 def _is_timeless(prop: Any) -> bool:
-    return is_upstream(inspect.getattr_static(type(prop), "default_value"), *_timeless_defaults)
+    return inherits(type(prop), ("default_value",), db.Property, db.ListProperty)
 
 
 def _is_made_by_db(model_class: Any) -> bool:
@@ -162,13 +124,9 @@ def _is_made_by_db(model_class: Any) -> bool:
     return (
         type(model_class).__call__ is type.__call__
         # The two that the patch put there.
-        and model_class.__getattr__ in (db.Model.__getattr__, db.Expando.__getattr__)
+        and inherits(model_class, ("__getattr__",), db.Model, db.Expando)
         and not any(hasattr(model_class, name) for name in (*SET_BY_DB, "_entity"))
-        and all(
-            is_upstream(inspect.getattr_static(made_by, name), *functions)
-            for made_by in (model_class, db.Model)
-            for name, functions in zip(_METHODS, _own_methods, strict=True)
-        )
+        and inherits(model_class, MAKING, db.Model, db.Expando, polymodel.PolyModel)
     )
 
 

@@ -29,11 +29,10 @@ from lazyentity.patches.appengine.db.mappings import (
     is_dynamic,
     mapping_for,
 )
-from lazyentity.patches.appengine.db.upstream import upstream_function
+from lazyentity.patches.appengine.db.seams import PART
 from lazyentity.patches.appengine.entities import LazyEntity
-from lazyentity.patches.upstream import is_upstream
-
-_poly_from_entity = upstream_function(polymodel.PolyModel, "from_entity")
+from lazyentity.patches.appengine.guarding import is_intact
+from lazyentity.patches.inheritance import inherits
 
 _fill: Any = dict.update
 _found = dict.get
@@ -49,14 +48,16 @@ def from_entity(original: Any, is_active: Callable[[], bool]) -> Any:
 
     @functools.wraps(make)
     def from_entity(cls: Any, entity: Any) -> Any:
-        if type(entity) is LazyEntity and is_active():
-            method = cls.from_entity
-            # A method of the class's own has to get what db makes.
-            if is_upstream(method, from_entity) or is_upstream(method, _poly_from_entity):
-                model = _lazy_model(cls, entity)
-                if model is not None:
-                    return model
-        return make(cls, entity)
+        model = None
+        # A class's own from_entity() has to get what db makes.
+        if (
+            type(entity) is LazyEntity
+            and is_active()
+            and is_intact(PART)
+            and inherits(cls, ("from_entity",), db.Model, db.Expando, polymodel.PolyModel)
+        ):
+            model = _lazy_model(cls, entity)
+        return make(cls, entity) if model is None else model
 
     return classmethod(from_entity)
 

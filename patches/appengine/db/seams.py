@@ -8,54 +8,73 @@ from __future__ import annotations
 from typing import Final
 
 from lazyentity.patches.appengine.lasting import LastingSeam
+from lazyentity.patches.guard import Guard
 from lazyentity.patches.registry import Seam, calling, replacing
 from lazyentity.patches.spec import ClientSpec
 from lazyentity.patches.upstream import AttributePath
 
 _DB = "google.appengine.ext.db"
+_POLYMODEL = f"{_DB}.polymodel"
 
-_CONVERSION = Seam(
-    _DB,
-    "Model.from_entity",
-    replacing("appengine.db.models", "from_entity"),
-    defers_to_foreign=True,
+_CONVERSION = Seam(_DB, "Model.from_entity", replacing("appengine.db.models", "from_entity"))
+_ENTRIES = (
+    Seam(_DB, "Property.__get__", replacing("appengine.db.attributes", "property_get")),
+    Seam(_DB, "Model._to_entity", calling("appengine.db.writing", "to_entity")),
+    Seam(_DB, "Expando._to_entity", calling("appengine.db.writing", "expando_to_entity")),
+    _CONVERSION,
 )
+
+MAKING: Final = ("__init__", "__new__", "__setattr__", "_load_entity_values", "properties")
+"""The methods that make a model, besides ``from_entity()``."""
+_CLASSES = ("Boolean", "ByteString", "Category", "DateTime", "Float", "Integer", "Link", "String")
+VALIDATING: Final = tuple(f"{name}Property" for name in (*_CLASSES, "List", "Text"))
+"""The classes of properties whose ``validate`` returns a value that was read as it is."""
+
+_GONE_PAST = {
+    _DB: (
+        *(f"{kind}.{name}" for kind in ("Model", "Expando") for name in MAKING),
+        *(f"{kind}.validate" for kind in VALIDATING),
+        "ComputedProperty.__set__",
+        "ListProperty.default_value",
+        "ListProperty.get_value_for_datastore",
+        "ListProperty.make_value_from_datastore",
+        "Property.__set__",
+        "Property._attr_name",
+        "Property.default_value",
+        "Property.get_value_for_datastore",
+        "Property.make_value_from_datastore",
+        "ReferenceProperty.__set__",
+    ),
+    _POLYMODEL: ("PolyModel.__init__", "PolyModel.from_entity", "_ClassKeyProperty.__set__"),
+}
 
 PART: Final = ClientSpec(
     name="appengine.db",
     waits_for_import=_DB,
+    needs=(_POLYMODEL,),
     conversion=_CONVERSION,
-    reading=(
-        _CONVERSION,
-        AttributePath(_DB, "Model._load_entity_values"),
-        AttributePath(_DB, "Expando._load_entity_values"),
+    guard=Guard(
+        [AttributePath(module, path) for module in _GONE_PAST for path in _GONE_PAST[module]],
+        _ENTRIES,
     ),
     seams=[
         *(
-            LastingSeam(_DB, path, replacing("appengine.db.reading", "replace_getattr"))
+            LastingSeam(_DB, path, replacing("appengine.db.attributes", "replace_getattr"))
             for path in ("Model.__getattr__", "Expando.__getattr__")
         ),
-        Seam(_DB, "Property.__get__", replacing("appengine.db.reading", "property_get")),
-        Seam(_DB, "Model._to_entity", calling("appengine.db.writing", "to_entity")),
-        Seam(_DB, "Expando._to_entity", calling("appengine.db.writing", "expando_to_entity")),
-        _CONVERSION,
+        *_ENTRIES,
     ],
     uses={
         _DB: (
-            "ComputedProperty.__set__",
             "Expando._all_properties",
             "Expando._dynamic_properties",
-            "Expando._load_entity_values",
             "Model._Model__set_property",
             "Model._entity",
-            "Model._load_entity_values",
             "Model._properties",
             "Model._unindexed_properties",
-            "Property._attr_name",
             "_ALLOWED_EXPANDO_PROPERTY_TYPES",
             "check_reserved_word",
         ),
-        f"{_DB}.polymodel": ("_ClassKeyProperty.__set__",),
         "google.appengine.api.datastore_types": ("_PROPERTY_MEANINGS", "_RAW_PROPERTY_MEANINGS"),
     },
 )

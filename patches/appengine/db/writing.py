@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -12,35 +11,19 @@ from google.appengine.datastore import entity_bytes_pb2 as entity_pb2
 from google.appengine.ext import db
 
 from lazyentity.codec.undecoded import UNDECODED
-from lazyentity.patches.appengine.db import reading
 from lazyentity.patches.appengine.db.attributes import DynamicProperties, LazyAttributes
-from lazyentity.patches.appengine.db.upstream import upstream_functions
-from lazyentity.patches.upstream import is_upstream
+from lazyentity.patches.appengine.db.seams import PART, VALIDATING
+from lazyentity.patches.inheritance import inherits
 
 _found = dict.get
 _RAW_MEANINGS = datastore_types._RAW_PROPERTY_MEANINGS
 
-_own_functions = {
-    name: upstream_functions(name, *kinds)
-    for name, kinds in {
-        "__get__": (db.Property,),
-        "get_value_for_datastore": (db.Property, db.ListProperty),
-        "make_value_from_datastore": (db.Property, db.ListProperty),
-        "validate": (
-            db.BooleanProperty,
-            db.ByteStringProperty,
-            db.CategoryProperty,
-            db.DateTimeProperty,
-            db.FloatProperty,
-            db.IntegerProperty,
-            db.LinkProperty,
-            db.ListProperty,
-            db.StringProperty,
-            db.TextProperty,
-        ),
-    }.items()
+_SENT_AS_READ = {
+    ("__get__",): (db.Property,),
+    ("get_value_for_datastore", "make_value_from_datastore"): (db.Property, db.ListProperty),
+    ("validate",): tuple(getattr(db, name) for name in VALIDATING),
 }
-"""db's own methods that write a value as it was read, by name."""
+"""The methods that write a value as it was read, and db's classes whose methods do."""
 
 _FIELDS: dict[type, str] = {
     bool: "booleanValue",
@@ -74,12 +57,7 @@ _DYNAMIC = (*_FORMS.values(), _NULL)
 
 def _forms_of(prop: Any) -> Sequence[_Form]:
     """Return the forms of the values that db writes as it reads them; none, if it may not."""
-    kind = type(prop)
-    if not vars(prop).keys().isdisjoint(_own_functions) or not all(
-        # Or the function that the patch put there.
-        is_upstream(inspect.getattr_static(kind, name), *own, reading)
-        for name, own in _own_functions.items()
-    ):
+    if not all(inherits(prop, names, *bases) for names, bases in _SENT_AS_READ.items()):
         return ()
     if isinstance(prop, db.ListProperty):
         form = _FORMS.get(prop.item_type)
@@ -191,6 +169,6 @@ def expando_to_entity(original: Callable[[Any, Any], None], model: Any, entity: 
 def _source_of(model: Any, entity: Any) -> Any:
     """Return the attributes of a lazy model that was made of this entity; None for others."""
     attributes = model.__dict__
-    if type(attributes) is LazyAttributes and attributes.is_made_of(entity):
+    if type(attributes) is LazyAttributes and attributes.is_made_of(entity) and PART.is_intact():
         return attributes
     return None

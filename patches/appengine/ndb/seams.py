@@ -7,108 +7,129 @@ from __future__ import annotations
 
 from typing import Final
 
-from lazyentity.patches.appengine.lasting import LastingSeam
+from lazyentity.patches.guard import Guard
 from lazyentity.patches.registry import Seam, calling, replacing
 from lazyentity.patches.spec import ClientSpec
+from lazyentity.patches.upstream import AttributePath
 
 _PACKAGE = "google.appengine.ext.ndb"
 _CONTEXT = f"{_PACKAGE}.context"
-_KEY = f"{_PACKAGE}.key"
 _MODEL = f"{_PACKAGE}.model"
 _POLYMODEL = f"{_PACKAGE}.polymodel"
-_TASKLETS = f"{_PACKAGE}.tasklets"
 _UTILS = f"{_PACKAGE}.utils"
+
+_ENTRIES = (
+    Seam(_CONTEXT, "AutoBatcher.add", calling("appengine.ndb.futures", "add")),
+    Seam(_MODEL, "Model._from_pb", replacing("appengine.ndb.models", "from_pb")),
+    Seam(_MODEL, "Model._prepare_for_put", calling("appengine.ndb.writing", "prepare_for_put")),
+    Seam(_MODEL, "Model._to_pb", calling("appengine.ndb.writing", "to_pb")),
+    Seam(_MODEL, "ModelAdapter.pb_to_entity", calling("appengine.ndb.models", "pb_to_entity")),
+    Seam(_MODEL, "Property.__get__", replacing("appengine.ndb.models", "property_get")),
+    Seam(_POLYMODEL, "PolyModel._from_pb", replacing("appengine.ndb.models", "poly_from_pb")),
+    Seam(_UTILS, "code_info", replacing("appengine.ndb.futures", "code_info")),
+    Seam(_UTILS, "get_stack", replacing("appengine.ndb.futures", "get_stack")),
+)
+
+# Methods of classes of ndb. Where a class of the application overrides one, ndb's methods do it.
+CONSTRUCTING: Final = ("__init__", "_Model__get_arg", "_set_attributes")
+FILLING: Final = ("_get_property_for", "_set_projection")
+"""The methods that fill a model from an entity, after the constructor."""
+CHECKING: Final = ("_check_initialized", "_find_uninitialized")
+RECEIVING: Final = ("_deserialize", "_has_value", "_retrieve_value", "_store_value")
+"""The methods that give a property a value of the entity, and that read it or test for it."""
+READING: Final = (
+    "_apply_list",
+    "_apply_to_values",
+    "_call_from_base_type",
+    "_deserialize",
+    "_get_user_value",
+    "_get_value",
+    "_opt_call_from_base_type",
+    "_retrieve_value",
+    "_store_value",
+)
+"""The methods that read a property, from the descriptor to its value. ndb finds the conversions."""
+WRITING: Final = (
+    "_apply_to_values",
+    "_deserialize",
+    "_get_base_value",
+    "_get_base_value_unwrapped_as_list",
+    "_opt_call_to_base_type",
+    "_retrieve_value",
+    "_serialize",
+    "_store_value",
+)
+"""The methods that write the value of a property, and that give it the value of an entity."""
+VALUES: Final = tuple(
+    f"{name}Property"
+    for name in (*("BlobKey", "Blob", "Boolean", "DateTime", "Float", "GeoPt", "Integer", "Key"),)
+)
+"""The classes whose values are read from and written to messages by known methods."""
+
+_GONE_PAST = (
+    *(f"Model.{name}" for name in (*CONSTRUCTING, *FILLING, *CHECKING)),
+    *(f"Property.{name}" for name in dict.fromkeys((*RECEIVING, *READING, *WRITING))),
+    *(f"{kind}.{name}" for kind in VALUES for name in ("_db_get_value", "_db_set_value")),
+    "BlobProperty._db_set_compressed_meaning",
+    "BlobProperty._db_set_uncompressed_meaning",
+    "BlobProperty._from_base_type",
+    "Expando.__setattr__",
+    "Expando._set_attributes",
+    "LocalStructuredProperty._db_set_uncompressed_meaning",
+    "Model._class_name",
+    "Model._get_kind",
+    "Model._validate_key",
+    "Property._is_initialized",
+    "Property._prepare_for_put",
+    "StructuredProperty._deserialize",
+    "StructuredProperty._serialize",
+    "TextProperty._db_set_uncompressed_meaning",
+    "TextProperty._from_base_type",
+    "_BaseValue",
+    "_BaseValue.__init__",
+)
 
 PART: Final = ClientSpec(
     name="appengine.ndb",
     waits_for_import=_PACKAGE,
-    seams=[
-        Seam(_MODEL, "Model._from_pb", replacing("appengine.ndb.models", "from_pb")),
-        Seam(_POLYMODEL, "PolyModel._from_pb", replacing("appengine.ndb.models", "poly_from_pb")),
-        Seam(_MODEL, "Property.__get__", replacing("appengine.ndb.models", "property_get")),
-        Seam(_MODEL, "Model._to_pb", calling("appengine.ndb.writing", "to_pb")),
-        Seam(_MODEL, "Model._prepare_for_put", calling("appengine.ndb.writing", "prepare_for_put")),
-        LastingSeam(
-            _TASKLETS, "Future._info", replacing("appengine.ndb.debugging", "info_of_call")
-        ),
-        Seam(_CONTEXT, "AutoBatcher.add", replacing("appengine.ndb.contexts", "add")),
-        Seam(_CONTEXT, "Context.get", replacing("appengine.ndb.gets", "get")),
-        Seam(_TASKLETS, "get_context", replacing("appengine.ndb.contexts", "get_context")),
-        Seam(_UTILS, "get_stack", replacing("appengine.ndb.debugging", "get_stack")),
-        Seam(_KEY, "Key.__hash__", replacing("appengine.ndb.keys", "hash_of")),
-        Seam(_KEY, "Key.__ne__", replacing("appengine.ndb.keys", "ne")),
-        Seam(_MODEL, "ModelAdapter.pb_to_entity", calling("appengine.ndb.models", "pb_to_entity")),
-    ],
+    needs=(_POLYMODEL,),
+    guard=Guard(
+        [
+            *(AttributePath(_MODEL, path) for path in _GONE_PAST),
+            AttributePath(f"{_PACKAGE}.key", "Key.__new__"),
+        ],
+        _ENTRIES,
+    ),
+    seams=_ENTRIES,
     uses={
         _CONTEXT: (
             "AutoBatcher._limit",
             "AutoBatcher._on_idle",
             "AutoBatcher._queues",
-            "AutoBatcher._cache",
             "AutoBatcher._todo_tasklet",
-            "Context._cache",
-            "Context._conn",
-            "Context._get_batcher",
-            "Context._get_memcache_deadline",
-            "Context._get_memcache_timeout",
-            "Context._memcache_get_batcher",
-            "Context._memcache_prefix",
-            "Context._memcache_set_batcher",
-            "Context._use_cache",
-            "Context._use_datastore",
-            "Context._use_memcache",
-            "_LOCKED",
-            "_LOCK_TIME",
-            "_make_ctx_options",
         ),
-        _KEY: ("Key._Key__app", "Key._Key__namespace", "Key._Key__pairs", "Key._Key__reference"),
+        f"{_PACKAGE}.key": ("Key._Key__app", "Key._Key__namespace", "Key._Key__pairs"),
         _MODEL: (
             "_BaseValue",
             "_EPOCH",
-            "_MEANING_URI_COMPRESSED",
             "_NestedCounter._NestedCounter__sub_counters",
             "_NestedCounter._set",
             "_NestedCounter.increment",
             "Model._check_initialized",
-            "Model._class_name",
             "Model._entity_key",
-            "Model._find_uninitialized",
-            "Model._get_kind",
             "Model._key",
             "Model._key_to_pb",
             "Model._lookup_model",
             "Model._projection",
             "Model._properties",
-            "Model._set_projection",
-            "Model._validate_key",
             "Model._values",
             "Property._code_name",
-            "Property._db_get_value",
-            "Property._db_set_value",
-            "Property._deserialize",
             "Property._find_methods",
             "Property._indexed",
             "Property._name",
             "Property._repeated",
             "Property._required",
-            "Property._serialize",
         ),
         _POLYMODEL: ("PolyModel._class_map",),
-        _TASKLETS: (
-            "_CONTEXT_KEY",
-            "Future._callbacks",
-            "Future._context",
-            "Future._done",
-            "Future._exception",
-            "Future._help_tasklet_along",
-            "Future._immediate_callbacks",
-            "Future._info",
-            "Future._next",
-            "Future._result",
-            "Future._traceback",
-            "Future._where",
-            "_state",
-        ),
-        "google.appengine.api.datastore": ("_GetConnection", "_SetConnection", "_thread_local"),
     },
 )

@@ -25,17 +25,13 @@ class LazyValues(LazyValueDict):
     that one property.
     """
 
-    __slots__ = ("_index", "_key", "_mapping", "_model_class", "_orphans")
+    __slots__ = ("_index", "_mapping", "_model_class")
 
     _index: Any
     """The index of the entity."""
-    _key: Any
-    """The key, if the entity lacks it: memcache has entities without keys. Errors name it."""
     _mapping: Any
     """The mapping by which the model was made."""
     _model_class: Any
-    _orphans: Any
-    """The properties of the model that its class does not define; None, if there are none."""
 
     def _compute(self, name: Any) -> Any:
         try:
@@ -48,8 +44,6 @@ class LazyValues(LazyValueDict):
         return describe_entity(self._known_key)
 
     def _known_key(self) -> Any:
-        if self._key is not None:
-            return self._key
         reference = Reference.FromString(self._index.key() or b"")
         return Key(reference=reference) if reference.path.element else None
 
@@ -81,9 +75,7 @@ class LazyValues(LazyValueDict):
         if names is None:
             # Code that bypasses the methods put the sentinel there.
             raise errors.undecoded_value(name, self._described())
-        prop = mapping.declared.get(name)
-        if prop is None:
-            prop = self._orphans._compute(name.decode())
+        prop = mapping.declared[name]
         # ndb sees a model that has nothing but the values of this property.
         model_made = _new(self._model_class)
         values: dict[bytes, Any] = {}

@@ -10,14 +10,11 @@ from bisect import bisect
 from collections.abc import Callable
 from typing import Any
 
-from google.appengine.ext.ndb import model
-
 from lazyentity.codec.undecoded import UNDECODED
-from lazyentity.patches import registry
 from lazyentity.patches.appengine.messages import EntityProto
 from lazyentity.patches.appengine.ndb.property_layout import Kept, Writing, writing_of
+from lazyentity.patches.appengine.ndb.seams import PART
 from lazyentity.patches.appengine.ndb.values import LazyValues
-from lazyentity.patches.upstream import is_upstream
 
 _found = dict.get
 
@@ -29,7 +26,8 @@ def prepare_for_put(original: Callable[[Any], None], entity: Any) -> None:
         original: ndb's own ``Model._prepare_for_put``.
         entity: a model.
     """
-    writing = writing_of(entity) if type(entity._values) is LazyValues else None
+    is_lazy = type(entity._values) is LazyValues and PART.is_intact()
+    writing = writing_of(entity) if is_lazy else None
     if writing is None:
         original(entity)
         return
@@ -58,7 +56,9 @@ def to_pb(
         As ``original``.
     """
     values = entity._values
-    writing = writing_of(entity) if pb is None and type(values) is LazyValues else None
+    writing = None
+    if pb is None and type(values) is LazyValues and PART.is_intact():
+        writing = writing_of(entity)
     if writing is None:
         return original(entity, pb, allow_partial, set_key)
     kept = writing.kept(values._index)
@@ -85,7 +85,7 @@ def _serialise(entity: Any, writing: Writing, kept: Kept, pb: Any) -> None:
     values, properties, projection = entity._values, entity._properties, entity._projection
     fields = values._index.fields
     # ndb, too, takes the properties before it writes the first one, which may change them.
-    taken = properties.copy() if type(properties) is dict else properties._storage()
+    taken = properties.copy()
     written: str | None = None
     read: list[bytes] | None = None
     while read is None:
@@ -101,10 +101,7 @@ def _serialise(entity: Any, writing: Writing, kept: Kept, pb: Any) -> None:
                 merged = position
             # It can also read properties that follow, or give them values.
             may_change = merged < len(unread) and writing.may_run_code(name, values)
-            prop = taken[name]
-            if prop is UNDECODED:
-                prop = properties._compute(name)
-            prop._serialize(entity, pb, projection=projection)
+            taken[name]._serialize(entity, pb, projection=projection)
             if may_change and _read(values) != read:
                 written, read = name, None
                 break
@@ -117,47 +114,3 @@ def _read(values: LazyValues) -> list[bytes]:
     return [
         stored for stored in values._mapping.template if _found(values, stored) is not UNDECODED
     ]
-
-
-def serialised(entity: Any) -> bytes:
-    """Serialise a model for memcache, without its key.
-
-    Args:
-        entity: a model.
-
-    Raises:
-        As ``Model._to_pb``.
-    """
-    as_it_came = _as_it_came(entity)
-    if as_it_came is not None:
-        return as_it_came
-    raw: bytes = entity._to_pb(set_key=False).SerializePartialToString()
-    return raw
-
-
-def _as_it_came(entity: Any) -> bytes | None:
-    """Return the received properties, if none was read and ndb would write them unchanged."""
-    values = entity._values
-    if type(values) is not LazyValues or not _is_written_here(entity):
-        return None
-    writing = writing_of(entity)
-    if (
-        writing is None
-        or writing.has_required
-        # A class with its own conversion may have deleted values.
-        or len(values) != len(values._mapping.template)
-        or not values._is_untouched()
-    ):
-        return None
-    kept = writing.kept(values._index)
-    return None if kept.others else values._index.fields(kept.names)
-
-
-def _is_written_here(entity: Any) -> bool:
-    """Say whether :func:`to_pb`, which nobody wrapped, writes a model."""
-    method = type(entity)._to_pb
-    return (
-        method is model.Model._to_pb
-        and is_upstream(method, registry)
-        and "_to_pb" not in vars(entity)
-    )

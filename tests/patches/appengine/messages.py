@@ -9,6 +9,7 @@ from google.appengine.datastore import entity_bytes_pb2
 from google.protobuf.message import Message
 from hypothesis import strategies as st
 
+from lazyentity.native.backend import PropertyIndex
 from lazyentity.patches.appengine.entities import LazyEntity
 
 EntityProto: Any = entity_bytes_pb2.EntityProto
@@ -185,9 +186,9 @@ def stock(message: Any, require_valid_key: bool = True) -> Any:
     return _STOCK_FROM_PB[0](copied, require_valid_key)
 
 
-def lazy(message: Any, index_type: Any) -> Any:
+def lazy(message: Any) -> Any:
     """Make a lazy entity; None, if there is no index of its bytes."""
-    index = index_type.of(message.SerializePartialToString())
+    index = PropertyIndex.of(message.SerializePartialToString())
     return None if index is None else LazyEntity._of(index)
 
 

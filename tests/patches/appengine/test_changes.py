@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import pickle
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import pytest
@@ -39,7 +38,6 @@ from tests.patches.appengine.messages import (
     stock,
 )
 from tests.support.changing import acting, meanwhile, rebuild
-from tests.support.concurrency import together
 
 PICKS = st.integers(0, 12)
 VALUES = st.one_of(
@@ -68,9 +66,8 @@ WHOLE: dict[str, Callable[[Any], Any]] = {
 class Twins(RuleBasedStateMachine):
     """A stock and a lazy entity of the same bytes, to which the same is done."""
 
-    def __init__(self, index_type: Any) -> None:
+    def __init__(self) -> None:
         super().__init__()
-        self.index_type = index_type
 
     @initialize(message=entity_protos())
     def make(self, message: Any) -> None:
@@ -80,7 +77,7 @@ class Twins(RuleBasedStateMachine):
 
     @rule()
     def start_over(self) -> None:
-        self.stock, self.lazy = stock(self.message), lazy(self.message, self.index_type)
+        self.stock, self.lazy = stock(self.message), lazy(self.message)
 
     def name(self, pick: int) -> str:
         """One of the present names, of two absent ones and one that is none."""
@@ -205,8 +202,8 @@ class Twins(RuleBasedStateMachine):
             assert value is UNDECODED or described(value) == described(self.stock[name])
 
 
-def test_machine(index_type: Any) -> None:
-    machine: Any = partial(Twins, index_type)
+def test_machine() -> None:
+    machine: Any = Twins
     run_state_machine_as_test(machine, settings=settings(max_examples=50, stateful_step_count=20))
 
 
@@ -243,13 +240,11 @@ def _written(entity: Any, change: Callable[[Any], object], acts: list[int]) -> A
 
 @pytest.mark.parametrize("read", [(), ("stay3", "old0"), ("mid",)], ids=["unread", "some", "it"])
 @pytest.mark.parametrize("change", _CHANGES.values(), ids=_CHANGES)
-def test_a_value_changes_the_entity(
-    index_type: Any, change: Callable[[Any], object], read: tuple[str, ...]
-) -> None:
+def test_a_value_changes_the_entity(change: Callable[[Any], object], read: tuple[str, ...]) -> None:
     """As in stock, all that it had when it began to be written is written."""
     message = _message("old0", "old1", "mid", *_STAYING)
     results = []
-    for entity in (stock(message), lazy(message, index_type)):
+    for entity in (stock(message), lazy(message)):
         for name in read:
             entity[name]
         acts: list[int] = []
@@ -258,17 +253,6 @@ def test_a_value_changes_the_entity(
         assert {each.name for each in sent.property} == {"old0", "old1", "mid", *_STAYING}
         results.append((sent, names))
     assert results[0] == results[1]
-
-
-def test_a_changed_flag_and_a_changing_value(index_type: Any) -> None:
-    """A property whose bytes are not right about its index is written, too, if it is taken out."""
-    message = _message("a", "mid", "z")
-    sent = []
-    for entity in (stock(message), lazy(message, index_type)):
-        entity.set_unindexed_properties(["z"])
-        sent.append(_written(entity, lambda entity: entity.pop("z", None), [])[0])
-    assert sent[0] == sent[1]
-    assert [each.name for each in sent[1].raw_property] == ["z"]
 
 
 _USES: dict[str, Callable[[Any], Any]] = {
@@ -286,11 +270,11 @@ _USES: dict[str, Callable[[Any], Any]] = {
 
 @pytest.mark.parametrize("use", _USES.values(), ids=_USES)
 @pytest.mark.usefixtures("frequent_switches")
-def test_another_thread_changes_an_entity(index_type: Any, use: Callable[[Any], Any]) -> None:
+def test_another_thread_changes_an_entity(use: Callable[[Any], Any]) -> None:
     """All that stays is there each time, and nothing fails."""
     message = _message("moving", *_STAYING)
     for _ in range(6):
-        entity = lazy(message, index_type)
+        entity = lazy(message)
 
         def change(turn: int, entity: Any = entity) -> None:
             for number in range(12):
@@ -306,27 +290,3 @@ def test_another_thread_changes_an_entity(index_type: Any, use: Callable[[Any], 
                 assert set(use(entity)) >= set(_STAYING)
 
         meanwhile(change, act)
-
-
-@pytest.mark.parametrize("multiple", [False, True], ids=["value", "list"])
-@pytest.mark.usefixtures("frequent_switches")
-def test_another_thread_assigns_while_a_value_is_read(index_type: Any, *, multiple: bool) -> None:
-    """The assigned value stays, and a deleted property does not come back."""
-    message = _message("a", "b", multiple=multiple)
-    for _ in range(25):
-        entities = [lazy(message, index_type) for _ in range(1_000)]
-
-        def work(number: int, entities: Any = entities) -> None:
-            for entity in entities:
-                if number:
-                    entity["a"] = "mine"
-                    del entity["b"]
-                else:
-                    assert entity["a"] in (0, [0], "mine")
-                    assert entity.get("b") in (1, [1], None)
-
-        together(2, work)
-        assert [outcome(lambda entity=entity: entity["a"]) for entity in entities] == [
-            outcome(lambda: "mine")
-        ] * len(entities)
-        assert not any("b" in entity for entity in entities)

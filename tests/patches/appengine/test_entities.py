@@ -16,22 +16,18 @@ from hypothesis import given
 import lazyentity
 from lazyentity.codec.undecoded import UNDECODED
 from lazyentity.patches.appengine import conversion  # noqa: F401  # registers the operations
-from tests.patches.appengine.conftest import INDEXES
 from tests.patches.appengine.messages import (
     EntityProto,
     Property,
     alone,
     described,
     entity_proto,
-    entity_protos,
-    is_made,
     lazy,
     malformed,
     outcome,
     prop,
     stock,
 )
-from tests.support import hostile
 
 
 @pytest.fixture
@@ -44,48 +40,14 @@ def message() -> Any:
     )
 
 
-@given(message=entity_protos())
-def test_is_the_entity_of_the_client(index_type: Any, message: Any) -> None:
-    expected = outcome(partial(stock, message))
-    entity = lazy(message, index_type)
-    assert isinstance(entity, datastore.Entity)
-    if is_made(expected):
-        assert list(entity) == [name for name, _ in expected[0]]
-        assert outcome(lambda: entity) == expected
-    else:
-        # Of several properties that cannot be read, the client may meet another one first.
-        with pytest.raises(datastore_errors.Error):
-            entity.items()
-
-
 @given(message=malformed)
-def test_a_property_that_cannot_be_read_leaves_the_others_readable(
-    index_type: Any, message: Any
-) -> None:
-    entity = lazy(message, index_type)
+def test_a_property_that_cannot_be_read_leaves_the_others_readable(message: Any) -> None:
+    entity = lazy(message)
     for name in list(entity or ()):
         expected = outcome(lambda name=name: stock(alone(message, name))[name])
         # Again, which a failure must not change.
         for _ in range(2):
             assert outcome(partial(getitem, entity, name)) == expected
-
-
-@given(message=malformed)
-def test_both_backends_index_the_same(message: Any) -> None:
-    raw = message.SerializePartialToString()
-    made = [index.of(raw) for index in INDEXES.values()]
-    assert len({None if index is None else index.names for index in made}) == 1
-    for index in made:
-        if index is not None:
-            assert index.raw_names() == {each.name for each in message.raw_property}
-            assert index.has_meaning(18) == any(
-                each.meaning == 18 for each in [*message.property, *message.raw_property]
-            )
-            assert index.key() == message.key.SerializeToString()
-            for name in index.names:
-                merged = EntityProto.FromString(index.fields([name]))
-                merged.key.CopyFrom(message.key)
-                assert merged == alone(message, name)
 
 
 def _pickled(protocol: int, entity: Any) -> Any:
@@ -99,40 +61,15 @@ def _pickled(protocol: int, entity: Any) -> Any:
         *(partial(_pickled, protocol) for protocol in range(pickle.HIGHEST_PROTOCOL + 1)),
     ],
 )
-def test_copies_and_pickles_are_stock(
-    index_type: Any, message: Any, duplicate: Callable[[Any], Any]
-) -> None:
-    made = duplicate(lazy(message, index_type))
+def test_copies_and_pickles_are_stock(message: Any, duplicate: Callable[[Any], Any]) -> None:
+    made = duplicate(lazy(message))
     assert type(made) is datastore.Entity
     assert described(made) == described(duplicate(stock(message)))
 
 
-@pytest.mark.parametrize(
-    "make",
-    [
-        lambda kind: kind("Kind", name="n", _app="app", namespace="", unindexed_properties=["a"]),
-        lambda kind: kind("Kind", parent=datastore.Entity("P", id=1, _app="app"), _app="app"),
-        lambda kind: kind(""),
-    ],
-)
-def test_is_constructed_as_the_client_s(index_type: Any, make: Callable[[Any], Any]) -> None:
-    """By code that calls the class of an entity which it has read."""
-
-    def assigned(kind: Any) -> Any:
-        made = make(kind)
-        made["a"] = 5
-        return made
-
-    kind = type(lazy(entity_proto(), index_type))
-    for act in (make, assigned, lambda kind: assigned(kind).ToPb()):
-        assert outcome(partial(act, kind)) == outcome(partial(act, datastore.Entity))
-    copied = outcome(lambda: copy.deepcopy(assigned(kind)))
-    assert copied == outcome(lambda: assigned(datastore.Entity))
-
-
-def test_attributes_are_those_of_the_client_s(index_type: Any) -> None:
+def test_attributes_are_those_of_the_client_s() -> None:
     message = entity_proto(prop("a", 18, int64Value=7), raw=[prop("b", int64Value=7)])
-    entity, plain = lazy(message, index_type), stock(message)
+    entity, plain = lazy(message), stock(message)
     for each in (entity, plain):
         each.extra = 1
     assert described(entity) == described(plain)
@@ -145,9 +82,9 @@ def test_attributes_are_those_of_the_client_s(index_type: Any) -> None:
         assert not hasattr(each, "extra")
 
 
-def test_errors_name_key_and_property(index_type: Any) -> None:
+def test_errors_name_key_and_property() -> None:
     bad = prop("bad", Property.GD_WHEN, stringValue=b"x")
-    entity = lazy(entity_proto(bad, prop("good", int64Value=7)), index_type)
+    entity = lazy(entity_proto(bad, prop("good", int64Value=7)))
     with pytest.raises(datastore_errors.Error, match=r"corrupt|converting") as caught:
         entity["bad"]
     told = "\n".join([str(caught.value), *getattr(caught.value, "__notes__", [])])
@@ -158,38 +95,25 @@ def test_errors_name_key_and_property(index_type: Any) -> None:
         entity.items()
 
 
-@pytest.mark.parametrize("sort", hostile.VALUES)
-def test_the_error_of_a_property_with_a_hostile_key(
-    index_type: Any, sort: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The error is the client's, whatever texts keys and names have."""
-    message = entity_proto(prop("bad", stringValue=b"\xff"))
-    expected = outcome(lambda: stock(message))
-    assert issubclass(expected[0], Exception)
-    monkeypatch.setattr(datastore_types.Key, "__repr__", lambda _: repr(hostile.VALUES[sort]()))
-    for name in ("bad", hostile.Name("bad")):
-        assert outcome(lambda name=name: lazy(message, index_type)[name]) == expected
-
-
-def test_changed_flags_are_written(index_type: Any) -> None:
+def test_changed_flags_are_written() -> None:
     message = entity_proto(
         *(prop(name, int64Value=7) for name in "ab"), raw=[prop("c", int64Value=9)]
     )
-    entity, plain = lazy(message, index_type), stock(message)
+    entity, plain = lazy(message), stock(message)
     for each in (entity, plain):
         each.set_unindexed_properties(["b"])
     assert entity._ToPb() == plain._ToPb()
     assert dict.__getitem__(entity, "a") is UNDECODED
 
 
-def test_too_many_indexed_properties(index_type: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_many_indexed_properties(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(datastore, "_MAX_INDEXED_PROPERTIES", 1)
     message = entity_proto(*(prop(name, int64Value=7) for name in "ab"))
-    assert outcome(lazy(message, index_type).ToPb) == outcome(stock(message).ToPb)
+    assert outcome(lazy(message).ToPb) == outcome(stock(message).ToPb)
 
 
-def test_raw(index_type: Any, message: Any) -> None:
-    entity = lazy(message, index_type)
+def test_raw(message: Any) -> None:
+    entity = lazy(message)
     assert lazyentity.raw(entity) == message.SerializeToString()
     entity["a"] = 8
     changed = EntityProto.FromString(lazyentity.raw(entity))
@@ -198,8 +122,8 @@ def test_raw(index_type: Any, message: Any) -> None:
     assert lazyentity.raw(stock(message)) == stock(message).ToPb().SerializeToString()
 
 
-def test_decoded_and_prefetch(index_type: Any, message: Any) -> None:
-    entity, plain = lazy(message, index_type), stock(message)
+def test_decoded_and_prefetch(message: Any) -> None:
+    entity, plain = lazy(message), stock(message)
     assert lazyentity.decoded(entity) == ()
     with pytest.raises(KeyError):
         lazyentity.prefetch(entity, "a", "missing")
@@ -211,24 +135,8 @@ def test_decoded_and_prefetch(index_type: Any, message: Any) -> None:
     assert lazyentity.materialize(plain) is plain
 
 
-@pytest.mark.parametrize(
-    ("form", "read"),
-    [
-        ("key", lambda key: key),
-        ("id", lambda key: key.id_or_name()),
-        ("path", lambda key: tuple(key.to_path())),
-    ],
-)
-def test_columns_of_keys(index_type: Any, message: Any, form: Any, read: Any) -> None:
-    entities: Any = [lazy(message, index_type), stock(message)]
-    made = lazyentity.columns(entities, ["a"], key="key", key_as=form)
-    assert made == {"key": [read(stock(message).key())] * 2, "a": [7, 7]}
-    with pytest.raises(KeyError, match="has no property 'amuont'"):
-        lazyentity.columns(entities, ["amuont"], missing="raise")
-
-
-def test_to_dict(index_type: Any, message: Any) -> None:
-    entity = lazy(message, index_type)
+def test_to_dict(message: Any) -> None:
+    entity = lazy(message)
     assert entity["b"] == ["x"]
     plain = lazyentity.to_dict(entity)
     assert type(plain) is dict
@@ -241,8 +149,8 @@ def test_to_dict(index_type: Any, message: Any) -> None:
 
 
 @pytest.mark.parametrize("duplicate", [copy.copy, copy.deepcopy, lambda one: one])
-def test_detach(index_type: Any, message: Any, duplicate: Any) -> None:
-    entity = lazy(message, index_type)
+def test_detach(message: Any, duplicate: Any) -> None:
+    entity = lazy(message)
     entity["a"], entity["b"]
     detached: Any
     whole: Any
@@ -265,11 +173,11 @@ def test_detach(index_type: Any, message: Any, duplicate: Any) -> None:
         lazyentity.detach(entity)
 
 
-def test_a_projection_stays_one(index_type: Any) -> None:
+def test_a_projection_stays_one() -> None:
     """Detached without its properties, too: it must not be written. Its message has no meaning."""
     message = entity_proto(prop("a", Property.INDEX_VALUE, int64Value=7))
-    entity = lazy(message, index_type)
-    assert lazy(message, index_type).ToPb() == stock(message).ToPb()
+    entity = lazy(message)
+    assert lazy(message).ToPb() == stock(message).ToPb()
     for is_partial in (True, False):
         (detached,) = lazyentity.detach([entity], partial=is_partial)
         assert len(detached) == 0
@@ -277,13 +185,8 @@ def test_a_projection_stays_one(index_type: Any) -> None:
     assert lazyentity.materialize(entity).is_projection()  # type: ignore[attr-defined]  # its class's
 
 
-def test_wrap_refuses() -> None:
-    with pytest.raises(TypeError, match=r"not google\.appengine\.api\.datastore\.Query"):
-        lazyentity.wrap(datastore.Query("Kind", _app="app"))
-
-
-def test_the_sentinel_is_not_data(index_type: Any, message: Any) -> None:
-    entity = lazy(message, index_type)
+def test_the_sentinel_is_not_data(message: Any) -> None:
+    entity = lazy(message)
     with pytest.raises(datastore_errors.BadValueError):
         entity["z"] = dict.__getitem__(entity, "a")
     dict.__setitem__(entity, "z", UNDECODED)

@@ -14,7 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lazyentity.codec.undecoded import UNDECODED, undecoded_template
-from lazyentity.patches.appengine.ndb.keys import key_of
+from lazyentity.native.backend import PropertyIndex
+from lazyentity.patches.appengine.ndb.models import _key_of
 from tests.patches.appengine.messages import EntityProto, entity_protos, outcome, references, stock
 
 _TEXTS = st.sampled_from(["", "a", "Kind", "x" * 130, "Ä"])
@@ -38,12 +39,10 @@ def _odd_references(draw: st.DrawFn) -> Any:
 
 
 @given(reference=references | _odd_references())
-def test_the_parts_of_a_key_are_those_of_its_message(index_type: Any, reference: Any) -> None:
+def test_the_parts_of_a_key_are_those_of_its_message(reference: Any) -> None:
     message = EntityProto(key=reference)
-    index = index_type.of(message.SerializePartialToString())
-    made = key_of(index, message)
+    made = _key_of(message)
     if not reference.path.element:
-        assert index.path() is None
         assert made is None
         return
     expected = Key(reference=reference)
@@ -53,30 +52,15 @@ def test_the_parts_of_a_key_are_those_of_its_message(index_type: Any, reference:
     ]
 
 
-def test_the_native_index_knows_ordinary_keys() -> None:
-    index_type = pytest.importorskip("lazyentity.native.entityproto").PropertyIndex
-    message = EntityProto()
-    message.key.app = "app"
-    message.key.name_space = "space"
-    for fields in ({"id": 1}, {"name": "n"}, {"id": 0}, {"name": ""}, {}):
-        message.key.path.element.add(type="Kind", **fields)
-    assert index_type.of(message.SerializePartialToString()).path() == (
-        b"app",
-        b"space",
-        ((b"Kind", 1), (b"Kind", b"n"), (b"Kind", None), (b"Kind", None), (b"Kind", None)),
-    )
-
-
 @given(reference=_odd_references(), noise=st.randoms(use_true_random=False))
 def test_malformed_keys_are_left_to_protobuf(reference: Any, noise: random.Random) -> None:
     """No bytes of a key are read past their end, or taken for another key."""
-    native = pytest.importorskip("lazyentity.native.entityproto").PropertyIndex
     raw = bytearray(reference.SerializePartialToString())
     for _ in range(noise.randrange(3)):
         if raw:
             raw[noise.randrange(len(raw))] = noise.randrange(256)
     raw = raw[: noise.randrange(len(raw) + 1)]
-    index = native.of(bytes((0x6A, len(raw) & 0x7F)) + raw if len(raw) < 128 else b"")
+    index = PropertyIndex.of(bytes((0x6A, len(raw) & 0x7F)) + raw if len(raw) < 128 else b"")
     path = None if index is None else index.path()
     if path is not None:
         key = Key(reference=Reference.FromString(bytes(raw)))
@@ -127,8 +111,8 @@ def test_entities_with_any_key(reference: Any, require_valid_key: bool) -> None:
     refused=st.sampled_from([None, 24, 14]),
     kind=st.sampled_from([None, int, str, bytes]),
 )
-def test_what_is_taken_is_the_value(index_type: Any, message: Any, refused: Any, kind: Any) -> None:
-    index = index_type.of(message.SerializePartialToString())
+def test_what_is_taken_is_the_value(message: Any, refused: Any, kind: Any) -> None:
+    index: Any = PropertyIndex.of(message.SerializePartialToString())
     for name in index.names:
         text = kind is not bytes
         if refused is None:

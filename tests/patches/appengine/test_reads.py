@@ -23,7 +23,6 @@ from tests.patches.appengine.messages import (
     stock,
 )
 from tests.patches.appengine.services import fresh, lazily
-from tests.support.concurrency import together
 from tests.support.subprocesses import answer
 
 pytestmark = pytest.mark.usefixtures("bed")
@@ -130,22 +129,6 @@ def test_eager_is_of_the_time_of_sending() -> None:
     assert type(sent_inside.get_result()) is datastore.Entity
     with lazyentity.eager():
         assert type(sent_outside.get_result()) is LazyEntity
-
-
-@pytest.mark.usefixtures("patched")
-def test_replaced_conversion_stays_in_charge(monkeypatch: pytest.MonkeyPatch) -> None:
-    key = stored()
-    original = datastore_types.FromPropertyPb
-    monkeypatch.setattr(datastore_types, "FromPropertyPb", lambda pb: original(pb))
-    assert type(datastore.Get(key)) is datastore.Entity
-
-
-@pytest.mark.usefixtures("patched")
-def test_threads_get_the_same_values() -> None:
-    entity = datastore.Get(stored())
-    found = together(4, lambda _: [entity[name] for name in entity])
-    for values in zip(*found, strict=True):
-        assert len({id(value) for value in values}) == 1
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import shutil
 import socket
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -22,9 +21,6 @@ from google.cloud import ndb
 from google.cloud.datastore_v1.types import entity as entity_pb2
 from google.cloud.ndb import _cache, _datastore_api
 
-from tests.patches.ndb.clients import make_client
-from tests.patches.ndb.describing import storages, text_of
-from tests.patches.ndb.stored import Item
 from tests.support import child_server
 
 
@@ -134,35 +130,3 @@ def parsed(raw: bytes | None) -> Any:
     """Return the entity message of cached bytes."""
     assert raw, "nothing is cached"
     return entity_pb2.Entity.deserialize(raw)
-
-
-def read_through(
-    cache_name: str, port: int, host: str, namespace: str, pairs: list[tuple[str, int]]
-) -> dict[str, Any]:
-    """Read keys through one of ``CACHES``; return their texts, their storage, and the calls."""
-    client = make_client(host, namespace=namespace)
-    with (
-        CACHES[cache_name](port) as cache,
-        counted_calls() as calls,
-        client.context(global_cache=cache),
-    ):
-        found = ndb.get_multi([ndb.Key(*pair) for pair in pairs])
-        # The order of names differs between processes.
-        texts = [text_of([one, sorted(one.to_dict().items())]) for one in found]
-    client.stub.close()
-    return {
-        "found": texts,
-        "calls": calls,
-        "storages": sorted(storages(found)),
-        "lazyentity": "lazyentity" in sys.modules,
-    }
-
-
-def write_through(cache_name: str, port: int, host: str, namespace: str, text: str) -> None:
-    """Change item 1, through one of ``CACHES``."""
-    client = make_client(host, namespace=namespace)
-    with CACHES[cache_name](port) as cache, client.context(global_cache=cache):
-        found = ndb.Key(Item, 1).get()
-        found.text = text
-        found.put()
-    client.stub.close()

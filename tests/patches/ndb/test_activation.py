@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from google.cloud import ndb
 from google.cloud.datastore import Entity, helpers
-from google.cloud.environment_vars import GCD_HOST
 from google.cloud.ndb import _eventloop, model
 from google.cloud.ndb.global_cache import _InProcessGlobalCache
 
@@ -16,7 +15,6 @@ import lazyentity
 from tests.patches.ndb.caches import counted_calls
 from tests.patches.ndb.describing import storages
 from tests.support.forks import answer
-from tests.support.subprocesses import run
 
 
 class Thing(ndb.Model):
@@ -119,25 +117,3 @@ def test_calls_in_flight(
             assert one.to_dict() == {"name": "one", "number": 5}
         assert next(projected).number == 5
     assert sorted(sent) == ["lookup", *["run_query"] * 4]
-
-
-_ABANDONED = """
-import lazyentity.auto
-from google.cloud import ndb
-from lazyentity.patches.ndb import reads
-
-manager = ndb.Client(project="lazyentity-tests").context()
-manager.__enter__()
-# As the interpreter empties a module when it exits: private names first.
-for name in vars(reads):
-    if name.startswith("_") and not name.startswith("__"):
-        vars(reads)[name] = None
-del manager
-"""
-
-
-def test_abandoned_context_says_nothing() -> None:
-    """It is closed after the modules that it is of were emptied."""
-    finished = run("-c", _ABANDONED, **{GCD_HOST: "127.0.0.1:1"})
-    assert finished.returncode == 0
-    assert finished.stderr == ""

@@ -6,7 +6,6 @@ import copy
 import functools
 import pickle
 from collections.abc import Callable
-from concurrent.futures import ProcessPoolExecutor
 from contextlib import nullcontext
 from typing import Any
 
@@ -17,20 +16,15 @@ from google.cloud.ndb import model
 import lazyentity
 from tests.patches.models.pairs import undecoded
 from tests.patches.ndb.caches import (
-    CACHE_SERVERS,
-    CACHES,
     cached_bytes,
     counted_calls,
     parsed,
-    read_through,
-    write_through,
 )
 from tests.patches.ndb.describing import storages
 from tests.patches.ndb.model_snapshots import Described, attempt, describe
 from tests.patches.ndb.sides import Sides, read_counted
 from tests.patches.ndb.stored import (
     COUNT,
-    PAIRS,
     Circle,
     Constructed,
     Dotted,
@@ -45,7 +39,6 @@ from tests.patches.ndb.stored import (
 # ndb calls redis as it always did.
 pytestmark = pytest.mark.filterwarnings("ignore:Call to deprecated setex:DeprecationWarning")
 
-Shared = tuple[str, int, str, str]
 Read = Callable[..., tuple[Any, list[str]]]
 
 
@@ -255,107 +248,3 @@ class TestWrites:
                 assert "lookup" in calls
             with sides.own_context(global_cache=cache):
                 assert stored_key().get().text == (before if fails else "in a transaction")
-
-
-class TestPolicies:
-    @pytest.mark.parametrize("by", ["policy", "option", "class"])
-    def test_not_in_the_global_cache(
-        self, loopback_sides: Sides, cache: Any, read: Read, by: str, monkeypatch: Any
-    ) -> None:
-        options: dict[str, Any] = {}
-        if by == "policy":
-            # Called with the key of google-cloud-datastore.
-            options["global_cache_policy"] = lambda key: key.kind != "Item"
-        elif by == "class":
-            monkeypatch.setattr(Item, "_use_global_cache", False, raising=False)
-        of_read = {"use_global_cache": False} if by == "option" else {}
-        with loopback_sides.lazily():
-            for _ in range(2):
-                assert read(lambda: stored_key().get(**of_read), **options)[1] == ["lookup"]
-            with loopback_sides.context():
-                assert cached_bytes(cache, stored_key()) is None
-
-    def test_cache_or_datastore_alone(self, loopback_sides: Sides, cache: Any) -> None:
-        """One of them, or none; queries do not ask the cache."""
-        with loopback_sides.lazy_context(global_cache=cache), counted_calls() as calls:
-            with pytest.raises(TypeError):
-                stored_key().get(use_global_cache=False, use_datastore=False)
-            assert stored_key().get(use_datastore=False) is None
-            assert calls == []
-            found = Item.query().fetch(use_cache=False)
-            assert calls[0] == "run_query"
-            assert storages(found) == {"LazyValues"}
-            assert cached_bytes(cache, stored_key()) is None
-            stored_key().get(use_cache=False)
-            calls.clear()
-            again = stored_key().get(use_datastore=False, use_cache=False)
-            assert storages(again) == {"LazyValues"}
-            assert calls == []
-
-    def test_timeout(self, loopback_sides: Sides, cache: Any, read: Read) -> None:
-        timeouts = []
-
-        class Noting(type(cache)):  # type: ignore[misc]  # either class
-            def compare_and_swap(self, items: Any, expires: Any = None) -> Any:
-                timeouts.append(expires)
-                return super().compare_and_swap(items, expires=expires)
-
-        cache.__class__ = Noting
-        with loopback_sides.lazily():
-            read(lambda: stored_key().get(), global_cache_timeout_policy=lambda _: 60)
-            read(lambda: stored_key(Item, 2).get(global_cache_timeout=30))
-        assert timeouts == [60, 30]
-
-
-class TestOtherProcesses:
-    """A stock process and a patched one share one server of a cache."""
-
-    @pytest.fixture(params=CACHE_SERVERS)
-    def shared(
-        self, request: pytest.FixtureRequest, loopback: str, loopback_sides: Sides
-    ) -> Shared:
-        """The cache with its port, the datastore and the namespace that they share."""
-        name = request.param
-        port: int = request.getfixturevalue(f"{name}_port")
-        with CACHES[name](port) as cache:
-            cache.clear()
-        loopback_sides.store()
-        return name, port, loopback, loopback_sides.own
-
-    @pytest.mark.parametrize("lazy_comes_first", [True, False])
-    def test_one_reads_what_the_other_cached(
-        self,
-        shared: Shared,
-        stock_process: ProcessPoolExecutor,
-        loopback_sides: Sides,
-        lazy_comes_first: bool,
-    ) -> None:
-        def read(lazily: bool) -> Any:
-            if not lazily:
-                return stock_process.submit(read_through, *shared, PAIRS).result()
-            with loopback_sides.lazily():
-                return read_through(*shared, PAIRS)
-
-        first, second = read(lazy_comes_first), read(not lazy_comes_first)
-        assert (first["calls"], second["calls"]) == (["lookup"], [])
-        assert first["found"] == second["found"]
-        lazy, stock = (first, second) if lazy_comes_first else (second, first)
-        assert (lazy["storages"], lazy["lazyentity"]) == (["LazyValues"], True)
-        assert (stock["storages"], stock["lazyentity"]) == (["dict"], False)
-
-    def test_writes_are_seen_by_the_other(
-        self,
-        shared: Shared,
-        stock_process: ProcessPoolExecutor,
-        loopback_sides: Sides,
-    ) -> None:
-        first = [("Item", 1)]
-        with loopback_sides.lazily():
-            read_through(*shared, first)
-            write_through(*shared, "written lazily")
-        stock = stock_process.submit(read_through, *shared, first).result()
-        assert "written lazily" in repr(stock["found"])
-        stock_process.submit(write_through, *shared, "written by stock").result()
-        with loopback_sides.lazily():
-            lazy = read_through(*shared, first)
-        assert "written by stock" in repr(lazy["found"])

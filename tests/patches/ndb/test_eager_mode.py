@@ -59,15 +59,6 @@ def test_reads(loopback_sides: Sides, read: Callable[[], Any], names: Any) -> No
     assert run() == stock
 
 
-def test_the_mode_can_be_changed(loopback_sides: Sides) -> None:
-    """The mode of ndb changes with the next conversion, independent of the other client's."""
-    for eager, expected in ((True, "dict"), (False, "LazyValues"), (True, "dict")):
-        lazyentity.patch("datastore", eager=not eager)
-        lazyentity.patch("ndb", eager=eager)
-        with loopback_sides.context(cache_policy=False):
-            assert storages([ndb.Key(Item, 1).get(), *Item.query().fetch(1)]) == {expected}
-
-
 def test_from_the_global_cache(loopback_sides: Sides, monkeypatch: pytest.MonkeyPatch) -> None:
     """Models of bytes that stock or patched ndb cached are stock ndb's as well.
 
@@ -92,24 +83,6 @@ def test_from_the_global_cache(loopback_sides: Sides, monkeypatch: pytest.Monkey
         for _ in range(2):
             assert run() == stock
             assert _InProcessGlobalCache.cache
-
-
-def test_writes(loopback_sides: Sides) -> None:
-    """Eagerly read models are written as by stock ndb."""
-
-    def rewritten(**options: Any) -> Any:
-        loopback_sides.store()
-        if options:
-            lazyentity.patch(**options)
-        with loopback_sides.own_context():
-            item = ndb.Key(Item, 1).get()
-            item.number += 1
-            item.put()
-        lazyentity.unpatch()
-        with loopback_sides.own_context():
-            return describe(ndb.Key(Item, 1).get())
-
-    assert rewritten() == rewritten(eager=True)
 
 
 def _dynamic(one: Any) -> Any:

@@ -9,16 +9,12 @@ from typing import Any
 
 import pytest
 from google.cloud import ndb
-from google.cloud.ndb import model
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lazyentity import LazyEntity
-from lazyentity.patches.ndb import expandos
 from tests.patches.models.pairs import FEWER, is_lazy, reading
-from tests.patches.ndb.pairs import Pair, lazy_model, patched, received, stock_model, written
+from tests.patches.ndb.pairs import Pair, lazy_model, patched, stock_model, written
 from tests.patches.ndb.raw_entities import embedded, entity_of
-from tests.support.concurrency import switching_often, together
 from tests.support.snapshots import Raised, outcome
 
 
@@ -105,24 +101,6 @@ def test_one_property_is_made_when_it_is_read(kind: str) -> None:
         assert lazy._properties["text"] is lazy._properties.get("text")
 
 
-def test_without_dynamic_properties_it_has_those_of_its_class() -> None:
-    for properties in ({"k": 1}, {"k": 1, "nothing": None}, {}):
-        lazy = lazy_model(entity_of("Expanding", properties))
-        assert is_lazy(lazy)
-        assert lazy._properties is Expanding._properties
-
-
-def test_properties_are_each_entitys_own() -> None:
-    """That one of them is changed, as applications do, changes no other entity."""
-    raw = entity_of("Expanding", PROPERTIES)
-    one, other = lazy_model(raw), lazy_model(raw)
-    one._properties["text"]._indexed = False
-    assert other._properties["text"]._indexed
-    pair = Pair.of(raw)
-    pair.both(lambda entity: setattr(entity._properties["text"], "_indexed", False))
-    pair.both(written)
-
-
 @pytest.mark.parametrize("kind", ["Assigning", "PerEntity", "Cloning", "Constructing"])
 def test_what_takes_part_in_making_properties_is_left_to_ndb(kind: str) -> None:
     assert not is_lazy(lazy_model(entity_of(kind, PROPERTIES)))
@@ -182,20 +160,6 @@ def test_anything_in_any_order(kind: str, names: list[str]) -> None:
     Pair.of(entity_of(kind, PROPERTIES)).agree(*(OPERATIONS[name] for name in names), written)
 
 
-def test_defaults_of_the_class_are_those_of_the_time_of_reading(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """Then ndb makes the properties; a changed class is inspected again."""
-    raw = entity_of("Expanding", PROPERTIES)
-    pair = Pair.of(raw)
-    monkeypatch.setattr(Expanding, "_default_indexed", False)
-    later = Pair.of(raw)
-    for each in (pair, later):
-        each.agree(reading("text"), written)
-    assert pair.lazy._properties["text"]._indexed
-    assert not later.lazy._properties["text"]._indexed
-
-
 def test_a_property_that_the_class_gets_later() -> None:
     """A dynamic property becomes a defined one."""
     kind = type("Growing", (ndb.Expando,), {"known": ndb.IntegerProperty("k")})
@@ -214,92 +178,3 @@ def test_many_patterns_of_nulls_are_all_told_apart() -> None:
     for pattern in range(256):
         properties = {name: None if pattern >> bit & 1 else bit for bit, name in enumerate(names)}
         Pair.of(entity_of("Expanding", properties)).agree(lambda entity: sorted(entity._properties))
-
-
-def test_unread_properties_are_written_as_they_came() -> None:
-    """Their bytes are; a list is written by ndb."""
-    lazy = lazy_model(entity_of("Expanding", {**PROPERTIES, "list": [1, 2]}))
-    with patched():
-        lazy.new = "new"
-        assert lazy.text == "text"
-        lazy._prepare_for_put()
-        made = model._entity_to_ds_entity(lazy)
-    unread = {"k", "whole", "blob", "deep"}
-    assert isinstance(made, LazyEntity)
-    assert set(made._undecoded()) == unread
-    assert unread <= set(lazy._values._undecoded())
-
-
-@pytest.mark.parametrize("name", ["_set_value", "_store_value", "_do_validate"])
-def test_replaced_methods_of_dynamic_properties_are_called(
-    monkeypatch: pytest.MonkeyPatch, name: str
-) -> None:
-    """If they were replaced before a class was read for the first time."""
-    called: list[str] = []
-    original = getattr(ndb.GenericProperty, name)
-
-    def replacement(prop: Any, *arguments: Any) -> Any:
-        called.append(prop._name)
-        return original(prop, *arguments)
-
-    type("Rigged", (ndb.Expando,), {})
-    monkeypatch.setattr(ndb.GenericProperty, name, replacement)
-    raw = entity_of("Rigged", {"list": [1, None], "text": "text"})
-    calls = []
-    for make in (stock_model, lazy_model):
-        called.clear()
-        make(raw)
-        calls.append(sorted(called))
-    assert calls[0]
-    assert calls[0] == calls[1]
-
-
-@pytest.mark.parametrize("change", ["assign", "replace", "pop"])
-def test_what_another_thread_does_while_a_property_is_made_stays_done(
-    monkeypatch: pytest.MonkeyPatch, change: str
-) -> None:
-    """Reading writes nothing over it."""
-    lazy = lazy_model(entity_of("Expanding", PROPERTIES))
-    make = expandos.DynamicProperties.make
-    other = ndb.TextProperty("text")
-
-    def interrupted(self: Any, name: str, repeated: bool) -> Any:
-        monkeypatch.undo()
-        if change == "assign":
-            lazy._properties["text"]._indexed = False
-        elif change == "replace":
-            lazy._properties["text"] = other
-        else:
-            lazy._properties.pop("text")
-        return make(self, name, repeated)
-
-    monkeypatch.setattr(expandos.DynamicProperties, "make", interrupted)
-    with patched():
-        found = list(lazy._properties.values())
-    if change == "pop":
-        assert "text" not in lazy._properties
-        return
-    (kept,) = (prop for prop in found if prop._name == "text")
-    assert kept is lazy._properties["text"]
-    assert kept is other if change == "replace" else not kept._indexed
-
-
-def test_threads_learn_patterns_at_once() -> None:
-    """More of them than are remembered, so that they are forgotten all the time."""
-    names = [f"name{number:03}" for number in range(300)]
-    raws = [
-        entity_of(
-            "Expanding", {name: None if bit == turn else bit for bit, name in enumerate(names)}
-        )
-        for turn in range(100)
-    ]
-
-    def read(number: int) -> list[int]:
-        return [len(lazy._properties) for lazy in map(received_model, raws[number:] + raws)]
-
-    def received_model(raw: bytes) -> Any:
-        return model._entity_from_protobuf(received(raw))
-
-    with patched(), switching_often():
-        results = together(4, read)
-    assert {count for result in results for count in result} == {len(names) - 1 + 2}

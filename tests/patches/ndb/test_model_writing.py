@@ -7,19 +7,15 @@ from typing import Any
 
 import pytest
 from google.cloud import ndb
-from google.cloud.datastore import helpers
 from google.cloud.datastore.entity import Entity
-from google.cloud.datastore.key import Key
 from google.cloud.ndb import model
-from google.cloud.ndb.context import get_context
 
 from lazyentity import LazyEntity
 from lazyentity.codec.undecoded import UNDECODED
 from tests.patches.models.changing import CHANGES, Change, act, swap, writing_and_changing
-from tests.patches.models.pairs import reading
 from tests.patches.ndb.pairs import CLIENT, Pair, lazy_model, patched, stored, written
 from tests.patches.ndb.raw_entities import embedded, entity_of
-from tests.support.changing import meanwhile, rebuild
+from tests.support.changing import meanwhile
 from tests.support.snapshots import Raised
 
 pytestmark = pytest.mark.usefixtures("either_context")
@@ -55,100 +51,6 @@ def test_what_was_changed_and_written_stays_changed() -> None:
         )
 
 
-def test_a_sub_model_is_not_what_it_was_made_of() -> None:
-    """Changing the stored entity does not change a model made from it before."""
-
-    def change(owner: Any) -> str:
-        base = owner._values["home"].b_val
-        made = owner.home
-        base["street"] = "changed"
-        return str(made.street)
-
-    Pair.of(entity_of("Owner", {"home": HOME})).both(change)
-
-
-@pytest.mark.parametrize("indexed", [0, 1])
-@pytest.mark.parametrize("stored", [False, True])
-def test_flags_that_are_no_booleans(indexed: int, *, stored: bool) -> None:
-    """Any true value of ``indexed`` is written as true."""
-    type("Flagged", (ndb.Model,), {"x": ndb.IntegerProperty(indexed=indexed)})
-    entity = Entity(Key("Flagged", 1, project="p"), exclude_from_indexes=("x",) * (not stored))
-    entity["x"] = 1
-    Pair.of(helpers.entity_to_protobuf(entity)._pb.SerializeToString()).agree(written)
-
-
-def test_a_class_that_is_an_entity() -> None:
-    """The stored name of a class may be any value."""
-    zoo = type("Zoo", (ndb.Model,), {"class_": ndb.StructuredProperty(Home, "class")})
-    type("Town", (ndb.Model,), {"zoo": ndb.StructuredProperty(zoo)})
-    raw = entity_of("Town", {"zoo": embedded(**{"class": embedded(street="s")})})
-    Pair.of(raw).agree(reading("zoo.class_.street"))
-
-
-def test_a_context_in_a_decorator() -> None:
-    """Nested calls each restore the context that they found."""
-    before = get_context()
-    other = before.new()
-    with patched():
-
-        @other.use()
-        def nested(depth: int) -> bool:
-            if depth:
-                nested(depth - 1)
-            return get_context() is other
-
-        assert nested(2)
-        assert get_context() is before
-
-
-class Touching(ndb.IntegerProperty):
-    """Writes another property when it is written."""
-
-    def _to_datastore(self, entity: Any, data: dict[str, Any], *rest: Any, **options: Any) -> Any:
-        entity.later = sorted(data)
-        return super()._to_datastore(entity, data, *rest, **options)
-
-
-class Touched(ndb.Model):
-    first = ndb.IntegerProperty()
-    last = Touching()
-    later = ndb.JsonProperty()
-
-
-class Noticing(ndb.Model):
-    a = ndb.ComputedProperty(lambda entity: entity.assign())
-    text = ndb.StringProperty()
-
-    def assign(self) -> str:
-        self.text = "assigned"
-        return "computed"
-
-
-class Rewritten(ndb.Model):
-    """Has a method on one property itself."""
-
-    number = ndb.IntegerProperty()
-    text = ndb.StringProperty()
-
-
-Rewritten.number._to_datastore = lambda _entity, data, *_, **__: data.update(number=5, text="new")
-
-
-@pytest.mark.parametrize(
-    ("kind", "properties"),
-    [
-        ("Touched", {"first": 1, "last": 2, "later": b"{}"}),
-        ("Noticing", {"a": "", "text": "old"}),
-        ("Rewritten", {"number": 1, "text": "text"}),
-        # Old and new ways of storing one structured property in one entity are merged.
-        ("Owner", {"home": HOME, "home.street": "dotted"}),
-    ],
-)
-def test_what_writing_one_property_does_to_another(kind: str, properties: dict[str, Any]) -> None:
-    """Is written, too."""
-    Pair.of(entity_of(kind, properties)).agree(written)
-
-
 class Incomplete(ndb.Model):
     name = ndb.StringProperty(required=True)
     text = ndb.StringProperty()
@@ -159,21 +61,6 @@ def test_a_required_property_that_is_missing() -> None:
     sent = Pair.of(entity_of("Incomplete", {"text": "text"})).both(written)
     assert isinstance(sent, Raised)
     assert sent.text.endswith("properties: name")
-
-
-def test_a_property_of_what_is_no_model() -> None:
-    """It has no values where ndb keeps them."""
-
-    class Attribute(ndb.Property):
-        def _get_value(self, view: Any) -> Any:
-            return view.title_given
-
-    class View:
-        title = Attribute("title")
-        title_given = "hello"
-
-    with patched():
-        assert View().title == "hello"
 
 
 # Properties and other threads that change a model meanwhile.
@@ -241,24 +128,6 @@ def test_a_property_changes_the_others(kind: str, name: str) -> None:
     pair.agree(written)
 
 
-@pytest.mark.parametrize("place", range(1, 11))
-def test_a_property_rebuilds_the_dict_of_the_others(place: int) -> None:
-    """CPython then leaves some of them out without an error: those that it does in stock."""
-
-    def hook(one: Any) -> None:
-        # A dynamic property of its class, in the place of the one that was there.
-        name = list(one._properties)[place]
-        one._properties[name] = hooked = Hooked(name)
-        hooked._code_name = name
-        hooked._set_value(one, "new")
-
-    def change(one: Any) -> None:
-        rebuild(one._properties, made=ndb.GenericProperty)
-
-    pair = Pair.of(entity_of("ChangingExpando", {f"p{number}": number for number in range(10)}))
-    pair.both(writing_and_changing(written, change, hook))
-
-
 @pytest.mark.usefixtures("frequent_switches")
 def test_another_thread_changes_a_model() -> None:
     """All that nobody touched is sent each time, and writing does not fail."""
@@ -295,10 +164,6 @@ class Noted(ndb.Model):
     text = ndb.StringProperty()
     other = ndb.GenericProperty()
     several = ndb.GenericProperty(repeated=True)
-
-
-class NotedExpando(ndb.Expando):
-    text = ndb.StringProperty()
 
 
 def _lazy() -> Any:
@@ -354,14 +219,3 @@ def test_the_sentinel_is_not_written(
 
     with patched(), pytest.raises((TypeError, ValueError), match=r"[Uu]ndecoded|not read yet"):
         change_and_write()
-
-
-def test_the_sentinel_of_what_the_entity_lacks() -> None:
-    """A sentinel in place of a value that was not received is refused."""
-    lazy = lazy_model(stored(NotedExpando(text="one")))
-    with patched():
-        lazy.more = 1
-        dict.__setitem__(lazy._values, "more", UNDECODED)
-        for use in (lambda e: e.more, written, lambda e: e._values.items()):
-            with pytest.raises(TypeError, match="property 'more' of the entity"):
-                use(lazy)

@@ -17,7 +17,6 @@ from typing import Any
 import pytest
 from google.cloud import ndb
 from google.cloud.datastore.entity import Entity
-from google.cloud.datastore.key import Key
 from google.cloud.ndb import model
 from hypothesis import assume, given
 from hypothesis import strategies as st
@@ -32,7 +31,6 @@ from tests.patches.ndb.pairs import (
     Pair,
     lazy_model,
     patched,
-    received,
     seen,
     stock_model,
     stored,
@@ -40,14 +38,11 @@ from tests.patches.ndb.pairs import (
     written,
 )
 from tests.patches.ndb.raw_entities import (
-    FAULTS,
     alone,
     changed_entities,
-    embedded,
     entity_of,
     names_in,
     stored_entities,
-    value_message,
 )
 from tests.support import hostile
 from tests.support.snapshots import Raised, outcome
@@ -135,22 +130,6 @@ def test_reading_one_property_makes_no_other() -> None:
     with patched():
         assert lazy.name == "n"
     assert sorted(lazy._values._undecoded()) == ["h", "photo"]
-
-
-def test_two_models_of_the_same_answer(raw: bytes) -> None:
-    """Changing one, its sub-models and lists included, does not change the other."""
-    answer = received(raw)
-    with patched():
-        first, second = (model._entity_from_protobuf(answer) for _ in range(2))
-    Pair(stock_model(raw), first).agree()
-    with patched():
-        first.integers.append(5)
-        for changed in (first.address, first.addresses[0], first.person.home):
-            changed.street = "changed"
-        first.keyed.name = "changed"
-        first.addresses.pop()
-        first.json["a"].append(5)
-    Pair(stock_model(raw), second).agree()
 
 
 def test_a_model_outlives_the_patch(raw: bytes) -> None:
@@ -262,80 +241,6 @@ def test_one_property_fails_alone(stored: Stored, data: st.DataObject) -> None:
             assert seen(made._values.items) in errors
 
 
-@FEWER
-@given(stored=changed_entities(faulty=True))
-def test_nothing_is_refused_that_stock_makes(stored: Stored) -> None:
-    """An error is an error on both sides; it may come later under the patch, never sooner."""
-    made = outcome(lazy_model, stored.raw)
-    if isinstance(made, Raised):
-        assert isinstance(outcome(stock_model, stored.raw), Raised)
-
-
-def test_key_of_another_kind_comes_before_a_class_that_is_not_known() -> None:
-    """Stock reads the key of a sub-entity before it looks for the owner of its properties."""
-    inner = Entity(Key("Nobody", "n", project="p"))
-    inner["unknown"] = None
-    raw = entity_of("Everything", {"address": inner})
-    expected = outcome(lambda: stock_model(raw).address)
-    assert isinstance(expected, Raised)
-    with patched():
-        assert outcome(lambda: model._entity_from_protobuf(received(raw)).address) == expected
-
-
-@pytest.mark.parametrize("fault", FAULTS, ids=range(len(FAULTS)))
-@pytest.mark.parametrize("name", ["blob", "small_blob", "person", "json", "address", "is", "i"])
-def test_a_faulty_property_leaves_the_others_alone(name: str, fault: Any) -> None:
-    """Any other property can be read, with a meaning or without, after any fault."""
-    others = {
-        "blob": b"b",
-        "sb": value_message(b"b", 22),
-        "json": value_message(b"[1]", 9),
-        "as": [],
-        "strings": ["a"],
-        "number": 1.5,
-    }
-    others.pop(name, None)
-    lazy = lazy_model(entity_of("Everything", {**others, name: fault}))
-    stock = stock_model(entity_of("Everything", others))
-    for other in others:
-        prop = Everything._properties[other]._code_name
-        with patched():
-            assert outcome(getattr, lazy, prop) == getattr(stock, prop)
-
-
-def _address(fault: Any) -> Any:
-    address = value_message(embedded(number=5))
-    address.entity_value.properties["s"].CopyFrom(fault)
-    return address
-
-
-# The property that fails, the name that its error has, and others with their values.
-OF_SUB_MODEL = ("address.street", "'s'", {"integer": 1, "address.number": 5})
-PART = ("address", "'address.s'", {"integer": 1})
-DYNAMIC = ("faulty", "'faulty'", {"known": 1, "text": "text"})
-
-
-@pytest.mark.parametrize("fault", FAULTS, ids=range(len(FAULTS)))
-@pytest.mark.parametrize("place", [OF_SUB_MODEL, PART, DYNAMIC], ids=["inside", "part", "dynamic"])
-def test_properties_beside_a_faulty_one(place: tuple[str, str, dict[str, Any]], fault: Any) -> None:
-    """They can be read where stock makes no model at all."""
-    failing, name, others = place
-    if place is DYNAMIC:
-        raw = entity_of("Anything", {"faulty": fault, "k": 1, "text": "text"})
-    elif place is PART:
-        raw = entity_of("Everything", {"address.s": fault, "i": 1, "as.s": ["b"]})
-    else:
-        raw = entity_of("Everything", {"address": _address(fault), "i": 1})
-    expected = seen(lambda: stock_model(raw))
-    assert isinstance(expected, Raised)
-    lazy = lazy_model(raw)
-    with patched():
-        assert {other: reading(other)(lazy) for other in others} == others
-        for _ in range(2):
-            assert seen(lambda: reading(failing)(lazy)) == expected
-    assert name in told_by(lambda: reading(failing)(lazy))
-
-
 class Refusing(ndb.JsonProperty):
     """A property whose conversion from the entity raises any error."""
 
@@ -368,15 +273,3 @@ def test_errors_of_any_class(sort: str, monkeypatch: pytest.MonkeyPatch) -> None
         for _ in range(2):
             assert outcome(lambda: lazy._values["refused"]) == expected
         assert lazy.plain == "p"
-
-
-@pytest.mark.parametrize("sort", hostile.VALUES)
-def test_keys_without_a_text(sort: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An application may give keys any text, or none."""
-    monkeypatch.setattr(Refusing, "_sort", "immutable")
-    expected = outcome(stock_model, REFUSED)
-    lazy = lazy_model(REFUSED)
-    monkeypatch.setattr(Key, "__repr__", lambda self: repr(hostile.VALUES[sort]()))
-    with patched():
-        for name in ("refused", hostile.Name("refused")):
-            assert outcome(lazy._values.__getitem__, name) == expected

@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 from typing import Any
-from unittest import mock
 
 import pytest
 from google.cloud import ndb
 from google.cloud.environment_vars import GCD_HOST
-from google.cloud.ndb import _datastore_query, model
+from google.cloud.ndb import model
 from google.cloud.ndb.context import get_context
 
 from tests.patches.ndb.describing import storages
 from tests.patches.ndb.model_snapshots import attempt
-from tests.patches.ndb.sides import Scenarios, Sides, asked
+from tests.patches.ndb.sides import Scenarios, Sides
 from tests.patches.ndb.stored import (
     COUNT,
     ODD,
     Circle,
     Dotted,
-    Hooked,
     Item,
     Loose,
     Shape,
@@ -52,29 +50,6 @@ def iterator_in_a_tasklet() -> Any:
 
 
 @ON_EACH_SERVER()
-def several_kinds_at_once() -> Any:
-    futures = [_ordered().fetch_async(), Shape.query().fetch_async()]
-    return [future.result() for future in futures]
-
-
-@ON_EACH_SERVER()
-def in_the_context_of_the_call() -> Any:
-    """The models go into the cache of the context that was current then."""
-    with ndb.get_context().new(cache_policy=None).use() as inner:
-        future = _ordered().fetch_async()
-    found = future.result()
-    return found, [inner.cache.get(item.key) is item for item in found]
-
-
-@ON_EACH_SERVER()
-def equal_keys_and_other_values() -> Any:
-    """A model that was changed and is in the context's cache stays as it is."""
-    first = ndb.Key(Item, 1).get()
-    first.text = "changed, not put"
-    return _ordered().fetch(limit=3)
-
-
-@ON_EACH_SERVER()
 def pages() -> Any:
     seen, cursor, more = [], None, True
     while more:
@@ -85,19 +60,6 @@ def pages() -> Any:
     from_text = _ordered().fetch_page(3, start_cursor=again), _ordered().fetch(end_cursor=again)
     nothing = Item.query(Item.number > 100).fetch_page(2)
     return seen, from_text, _ordered().fetch_page(2, keys_only=True), nothing
-
-
-@ON_EACH_SERVER()
-def descendants() -> Any:
-    parent = ndb.Key("Parent", 1)
-    children = Hooked.query(ancestor=parent)
-    return [
-        children.fetch(),
-        children.filter(Hooked.number > 3).fetch(),
-        children.fetch(keys_only=True),
-        children.order(-Hooked.number).get(),
-        ndb.Query(ancestor=parent).fetch(),
-    ]
 
 
 @ON_EACH_SERVER()
@@ -130,63 +92,6 @@ def limits_and_cached_deletions() -> Any:
 
 
 @ON_ONE_SERVER()
-def ways_to_ask() -> Any:
-    return asked(
-        Item.query(ODD).order(-Item.number),
-        lambda query: query.fetch(),
-        lambda query: query.fetch(3),
-        lambda query: query.fetch(limit=2, offset=3),
-        lambda query: query.fetch_async().result(),
-        lambda query: query.fetch_async(limit=1).result(),
-        list,
-        lambda query: list(query.iter()),
-        lambda query: list(query.iter(limit=5, offset=1)),
-        lambda query: query.get(),
-        lambda query: query.get_async().result(),
-        lambda query: query.map(lambda one: (one, one.number)),
-        lambda query: query.map_async(lambda one: one.key).result(),
-        lambda query: query.map(lambda key: key.get_async(), keys_only=True),
-        lambda query: query.count(),
-        lambda query: query.count(limit=2),
-        lambda query: query.count_async().result(),
-        lambda query: query.fetch(keys_only=True),
-        lambda query: query.get(keys_only=True),
-        lambda query: query.fetch(use_cache=False),
-        lambda query: query.fetch(read_consistency=ndb.EVENTUAL),
-        lambda query: query.fetch(limit=0),
-        lambda query: query.fetch(offset=COUNT + 1),
-        lambda _: ndb.gql("SELECT * FROM Item WHERE parity = :1 ORDER BY number", "odd").fetch(),
-        lambda _: Item.query(default_options=ndb.QueryOptions(limit=2, use_cache=False)).fetch(),
-    )
-
-
-@ON_ONE_SERVER()
-def iterator_after_a_fetch() -> Any:
-    """It is where ``next`` leaves it, also when a result fails."""
-    seen: list[Any] = []
-    iterate, made = _datastore_query.iterate, model._entity_from_protobuf
-
-    def kept(query: Any) -> Any:
-        seen.append(iterate(query))
-        return seen[-1]
-
-    def failing(protobuf: Any) -> Any:
-        found = made(protobuf)
-        if found.number == 3:
-            raise LookupError("the third")
-        return found
-
-    with mock.patch.object(_datastore_query, "iterate", kept):
-        whole = _ordered().fetch()
-        with mock.patch.object(model, "_entity_from_protobuf", failing):
-            failed = attempt(lambda: _ordered().fetch(use_cache=False))
-    cursors = [
-        each and each.cursor for one in seen for each in (one._cursor_before, one._cursor_after)
-    ]
-    return whole, failed, [one._index for one in seen], cursors
-
-
-@ON_ONE_SERVER()
 def policies() -> Any:
     """The policy of a context is asked for the same keys, and the cache has the same models."""
     asked: list[Any] = []
@@ -204,15 +109,6 @@ def policies() -> Any:
     entries = sorted(context.cache.items(), key=lambda item: item[0].id())
     keys = [(one.key, one.key.to_legacy_urlsafe("s~")) for one in again]
     return asked, found, again, same, entries, keys
-
-
-@ON_ONE_SERVER()
-def key_of_a_result_and_of_its_model() -> Any:
-    """The key of a result is that of its model, whoever replaced the method that gives it."""
-    other = ndb.Key("Item", 77)
-    with mock.patch.object(_datastore_query._Result, "key", return_value=other):
-        found = _ordered().fetch()
-    return [one.key for one in found], found
 
 
 @pytest.mark.parametrize("environment", [None, "named"])

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 from google.cloud import ndb
-from google.cloud.ndb import global_cache
-from google.cloud.ndb.context import get_context
 
 import lazyentity
 from tests.patches.models.pairs import undecoded
-from tests.patches.ndb.caches import counted_calls
 from tests.patches.ndb.describing import storages
-from tests.patches.ndb.model_snapshots import attempt
-from tests.patches.ndb.sides import Scenarios, Sides
+from tests.patches.ndb.sides import Sides
 from tests.patches.ndb.stored import (
     ALL,
     MISSING,
@@ -73,175 +68,6 @@ READS: dict[str, Callable[[], Any]] = {
 @pytest.mark.parametrize("read", READS.values(), ids=READS)
 def test_reads(sides: Sides, read: Callable[[], Any]) -> None:
     sides.check(read)
-
-
-FUTURES = Scenarios()
-"""Scenarios of many futures, whose models are not all lazy, or are not returned."""
-
-
-def _all_async(**options: Any) -> list[Any]:
-    futures: list[Any] = ndb.get_multi_async(item_keys(*ALL), **options)
-    return futures
-
-
-def _cancelled(futures: list[Any]) -> list[Any]:
-    for future in futures:
-        future.cancel()
-    return _states(futures)
-
-
-def _states(futures: list[Any]) -> list[Any]:
-    return [(future.done(), future.running()) for future in futures]
-
-
-def _ended(futures: list[Any]) -> list[Any]:
-    return [attempt(future.result) for future in futures]
-
-
-@FUTURES()
-def some_are_cancelled() -> Any:
-    futures = _all_async()
-    return _cancelled(futures[::2]), _states(futures), _ended(futures)
-
-
-@FUTURES()
-def neither_the_cache_nor_the_datastore_may_be_asked() -> Any:
-    futures = _all_async(use_datastore=False, use_cache=False)
-    return _cancelled(futures[1:]), _ended(futures), Item.query().count()
-
-
-@FUTURES()
-def futures_end_in_order() -> Any:
-    ended: list[int] = []
-    futures = _all_async()
-    for number, future in enumerate(futures):
-        future.add_done_callback(lambda _, number=number: ended.append(number))
-    futures[-1].result()
-    return [ended, _states(futures), ended]
-
-
-def _policies_are_asked_as_often() -> Any:
-    asked: list[Any] = []
-
-    def policy(name: str) -> Any:
-        def allow(key: Any) -> bool:
-            asked.append((name, type(key).__name__))
-            return True
-
-        return allow
-
-    for name in ("cache_policy", "datastore_policy", "global_cache_policy"):
-        getattr(get_context(), f"set_{name}")(policy(name))
-    found = ndb.get_multi(item_keys(*ALL))
-    # The batch of each key is looked for at another time.
-    return [len(found), sorted(asked)]
-
-
-FUTURES.add("policies", _policies_are_asked_as_often)
-FUTURES.add(
-    "policies with a cache",
-    _policies_are_asked_as_often,
-    global_cache=global_cache._InProcessGlobalCache(),
-)
-
-
-test_many_futures = FUTURES.on_one_server(lazy=None)
-
-
-@pytest.mark.parametrize("policy", ["cache_policy", "datastore_policy"])
-@pytest.mark.parametrize(
-    "error", [ValueError(), KeyError(1), StopIteration(1), ndb.Return(1)], ids=repr
-)
-@pytest.mark.parametrize(
-    ("ids", "cancelled"), [([2], False), (ALL, False), (ALL, True)], ids=["one", "all", "cancelled"]
-)
-def test_policies_that_raise(
-    loopback_sides: Sides, policy: str, error: Exception, ids: list[int], cancelled: bool
-) -> None:
-    """Each future ends as a tasklet, with its own error, and the loop goes on to serve others."""
-
-    def fail(key: Any) -> bool:
-        # One policy gets the keys of google-cloud-datastore.
-        if (key.id if policy == "datastore_policy" else key.id()) in ids:
-            raise error
-        return policy == "datastore_policy"
-
-    def scenario() -> Any:
-        context = get_context()
-        getattr(context, f"set_{policy}")(fail)
-        futures = _all_async()
-        states = [_states(futures)]
-        if cancelled:
-            states.append(_cancelled(futures))
-        ended = _ended(futures)
-        getattr(context, f"set_{policy}")(None)
-        return [states, ended, Item.query().count()]
-
-    loopback_sides.check(scenario, lazy=None)
-
-
-def test_get_or_insert_of_what_is_there(sides: Sides) -> None:
-    def inserted() -> Any:
-        first = Hooked.get_or_insert("a name", number=1)
-        ndb.get_context().clear_cache()
-        return first, Hooked.get_or_insert("a name", number=2)
-
-    sides.check(inserted, lazy=None, writes=True)
-
-
-@pytest.mark.parametrize(("kind", "works"), [(None, False), ("Smaller", False), ("Hooked", True)])
-def test_another_class_or_none(
-    sides: Sides, monkeypatch: pytest.MonkeyPatch, kind: str | None, works: bool
-) -> None:
-    """Stored names that are no properties any more are passed over."""
-    monkeypatch.delitem(ndb.Model._kind_map, "Hooked")
-    if kind is not None:
-        smaller = type(kind, (ndb.Model,), {"number": ndb.IntegerProperty()})
-        monkeypatch.setitem(ndb.Model._kind_map, "Hooked", smaller)
-    sides.check(lambda: ndb.Key("Hooked", 1).get(use_cache=False), works=works)
-
-
-def test_after_the_context(loopback_sides: Sides) -> None:
-    """Models can be read when their context is gone."""
-
-    def read() -> Any:
-        with loopback_sides.context():
-            found = ndb.get_multi([*item_keys(*ALL), ndb.Key(Dotted, 1), ndb.Key(Shape, 2)])
-        return [
-            attempt(functools.partial(getattr, one, prop._code_name))
-            for one in found
-            for prop in one._properties.values()
-        ]
-
-    expected = read()
-    with loopback_sides.lazily():
-        assert read() == expected
-
-
-def test_calls(loopback_sides: Sides) -> None:
-    """One call for many keys, one for each set of options, and none for no keys."""
-    options: list[dict[str, Any]] = [
-        {},
-        {"use_cache": False},
-        {"read_consistency": ndb.EVENTUAL},
-        {"timeout": 5},
-        {"retries": 1, "timeout": 5},
-        {"timeout": 5, "retries": 1},
-        {"use_cache": False},
-    ]
-
-    def counted() -> Any:
-        with counted_calls() as calls:
-            assert ndb.get_multi([]) == calls == []
-            many = ndb.get_multi([*item_keys(*ALL, MISSING, 1), ndb.Key(Shape, 1)])
-            assert calls == ["lookup"]
-            ndb.get_context().clear_cache()
-            keys = zip(item_keys(*ALL), options, strict=True)
-            futures = [key.get_async(**chosen) for key, chosen in keys]
-            multi = ndb.get_multi(item_keys(1, 2), use_cache=False)
-            return many, [future.result() for future in futures], multi, calls
-
-    loopback_sides.check(counted)
 
 
 @pytest.mark.parametrize("options", [{"nonsense": 1}, {"timeout": 1, "deadline": 1}])

@@ -300,12 +300,3 @@ def test_made_by_ndb(kind: str, properties: dict[str, Any], lazy: bool) -> None:
         pair = Pair.of(serialised(kind, properties))
         assert is_lazy(pair.lazy) is lazy
         pair.agree(lambda entity: vars(entity).get("stored"))
-
-
-def test_many_parts() -> None:
-    """A sub-model of thousands of parts is put together in linear time."""
-    properties = {f"f.x{number}": number for number in range(3000)}
-    with CLIENT.context():
-        pair = Pair.of(serialised("Holder", properties))
-        assert is_lazy(pair.lazy)
-        pair.both(lambda entity: entity.free.x2999)

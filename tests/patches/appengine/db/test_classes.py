@@ -8,10 +8,8 @@ from typing import Any
 from unittest import mock
 
 import pytest
-import wrapt
 from google.appengine.ext import db
 
-import lazyentity
 from tests.patches.appengine.db.handmade import AT_ONCE, CLASSES, Animal, Cat, raw_entity
 from tests.patches.appengine.db.pairs import (
     Pair,
@@ -24,8 +22,6 @@ from tests.patches.appengine.db.pairs import (
     snapshot,
     stock_model,
 )
-from tests.patches.appengine.services import lazily
-from tests.patches.models.cases import ON_ENTITIES
 from tests.support.concurrency import switching_often, together
 
 
@@ -35,42 +31,6 @@ def test_made_by_db(kind: Any) -> None:
     values = dict.fromkeys(("name", "app", "key", "key_name", "parent", "self"), "n")
     raw = raw_entity(kind.kind(), **values)
     assert is_raised(made_alike(raw)) or not is_lazy(lazy_model(raw))
-
-
-@pytest.mark.parametrize("kind", ["Loose", "Animal"])
-def test_a_method_of_model_that_somebody_replaced(kind: str) -> None:
-    """The methods of Expando and PolyModel call it."""
-    raw = raw_entity(kind, name="n", **{"class": ["Animal"]})
-    load = db.Model._load_entity_values.__func__
-
-    def load_another(cls: Any, entity: Any) -> Any:
-        return {**load(cls, entity), "name": "another"}
-
-    assert is_lazy(lazy_model(raw))
-    with mock.patch.object(db.Model, "_load_entity_values", classmethod(load_another)):
-        made_alike(raw)
-        assert not is_lazy(lazy_model(raw))
-    assert is_lazy(lazy_model(raw))
-
-
-@pytest.mark.parametrize("name", ["__init__", "_load_entity_values"])
-def test_a_method_that_wrapt_wraps(name: str) -> None:
-    """Its wrapper equals the method."""
-    called = []
-
-    def note(wrapped: Any, _: Any, args: Any, named: Any) -> Any:
-        called.append(name)
-        return wrapped(*args, **named)
-
-    raw = raw_entity("Strict", required="r")
-    assert is_lazy(lazy_model(raw))
-    wrapped = wrapt.FunctionWrapper(vars(db.Model)[name], note)
-    with mock.patch.object(db.Model, name, wrapped):
-        made_alike(raw)
-        of_stock = len(called)
-        lazy_model(raw)
-        assert len(called) > of_stock
-    assert is_lazy(lazy_model(raw))
 
 
 @pytest.mark.parametrize("kind", AT_ONCE.values(), ids=AT_ONCE)
@@ -166,25 +126,6 @@ def test_defaults_that_depend_on_the_time(is_there: bool) -> None:
         assert model.counted == ("c" if is_there else "default 0")
 
 
-def test_a_class_that_changes() -> None:
-    """Methods and properties that a class gets later count for models made from then on."""
-
-    class Changing(db.Model):
-        name = db.StringProperty()
-
-    raw = raw_entity("Changing", name="n", other="o")
-    assert is_lazy(lazy_model(raw))
-    Changing._properties["other"] = other = db.StringProperty(name="other")
-    Changing.other = other
-    Pair.of(raw).both(lambda model: model.other)
-    Changing._name = "of the class"
-    Pair.of(raw).both(lambda model: model._name)
-    changing: Any = Changing
-    changing.__init__ = lambda *args, **kwds: db.Model.__init__(*args, **kwds)
-    assert not is_lazy(lazy_model(raw))
-    Pair.of(raw).agree()
-
-
 @pytest.mark.parametrize("key", [["Animal"], ["Animal", "Cat"], ["Animal", "Dog"], [], None])
 @pytest.mark.parametrize("asked", [Animal, Cat, None])
 def test_hierarchies(key: Any, asked: Any) -> None:
@@ -208,17 +149,6 @@ def test_other_kinds(kind: str) -> None:
     made_alike(raw_entity(kind, name="n"), functools.partial(_from_entity, Known))
 
 
-def test_an_attribute_error_of_a_getter() -> None:
-    """A property of Python's that fails with an AttributeError raises it."""
-
-    class Failing(db.Model):
-        @property
-        def computed(self) -> Any:
-            raise AttributeError("inside")
-
-    Pair.of(raw_entity("Failing", name="n")).both(lambda model: model.computed)
-
-
 def test_patch_and_unpatch() -> None:
     """The methods that lazy models need stay, and do what stock's do for all others."""
     raw, model = raw_entity("Animal", legs=4), Cat(legs=3)
@@ -235,18 +165,6 @@ def test_patch_and_unpatch() -> None:
     assert is_lazy(lazy)
     assert not is_lazy(db.model_from_protobuf(raw))
     assert snapshot(lazy) == snapshot(stock_model(raw))
-
-
-def test_functions_on_entities_refuse_models() -> None:
-    """They take the model's entity instead."""
-    with lazily():
-        model = db.model_from_protobuf(raw_entity("Animal", legs=4))
-        for function in ON_ENTITIES:
-            with pytest.raises(TypeError, match="Animal"):
-                function(model)
-        assert lazyentity.decoded(model._entity) == ()
-        assert model.legs == 4
-        assert lazyentity.decoded(model._entity) == ("legs",)
 
 
 class Tagged(db.Model):

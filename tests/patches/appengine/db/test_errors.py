@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 import pytest
-from google.appengine.api import datastore_errors, datastore_types
+from google.appengine.api import datastore_errors
 from google.appengine.datastore import entity_bytes_pb2 as entity_pb2
 from google.appengine.ext import db
 
@@ -105,15 +105,6 @@ def test_the_error_of_a_dynamic_property_names_key_and_property() -> None:
         assert "Dynamic" in note
 
 
-def test_a_refused_value_can_be_replaced() -> None:
-    """Assigning another value mends the model, which can be written then."""
-    model = lazy_model(CASES["number"])
-    mended = stock_model(raw_entity("Strict", **GOOD))
-    with patched():
-        model.number = 1
-        assert written(model) == written(mended)
-
-
 def test_a_value_that_was_never_read_goes_back_as_it_came() -> None:
     """Also if a validator would refuse it."""
     model = lazy_model(CASES["checked"])
@@ -162,25 +153,3 @@ def test_errors_of_any_class(sort: str, monkeypatch: pytest.MonkeyPatch) -> None
         with pytest.raises(type(hostile.ERRORS[sort]())):
             _ = model.failing
         assert model.plain == "p"
-
-
-class _Missing(AttributeError):
-    __str__ = hostile.Unsayable.__str__
-
-
-def test_an_attribute_error_without_a_text(monkeypatch: pytest.MonkeyPatch) -> None:
-    model = lazy_model(raw_entity("Refusing", failing="f", plain="p"))
-    monkeypatch.setattr(_Failing, "to_raise", ["missing"])
-    monkeypatch.setitem(hostile.ERRORS, "missing", _Missing)
-    with pytest.raises(RuntimeError, match="property 'failing' cannot be read") as caught:
-        _ = model.failing
-    assert type(caught.value.__cause__) is _Missing
-
-
-@pytest.mark.parametrize("sort", hostile.VALUES)
-def test_keys_without_a_text(sort: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An application may give keys any text, or none."""
-    model = lazy_model(CASES["number"])
-    monkeypatch.setattr(datastore_types.Key, "__repr__", lambda _: repr(hostile.VALUES[sort]()))
-    with pytest.raises(datastore_errors.BadValueError, match="number"):
-        _ = model.number

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import functools
-import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -41,16 +40,6 @@ class TestModels(Cases):
     changed = changed_entities()
     further_names = ("dynamic", "_entity", "_key", "unknown", "_unknown")
     copies_may_fail = False
-
-
-@FEWER
-@given(stored=ENTITIES, data=st.data())
-def test_private_attributes(stored: Stored, data: st.DataObject) -> None:
-    """The attributes that hold the values can be read themselves."""
-    names = [
-        f"{prefix}_{name}" for name in stored.shape.stored_names for prefix in ("", "_RESOLVED")
-    ]
-    Pair.assumed(stored.raw).agree(*map(operator.attrgetter, data.draw(st.permutations(names))))
 
 
 ON_VARS: list[Callable[[Any], Any]] = [

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable
 from typing import Any
 
@@ -15,7 +14,6 @@ from tests.patches.appengine.db.handmade import raw_entity
 from tests.patches.appengine.db.pairs import (
     Pair,
     is_raised,
-    lazy_model,
     patched,
     seen,
     stock_model,
@@ -23,7 +21,6 @@ from tests.patches.appengine.db.pairs import (
 )
 from tests.patches.models.changing import CHANGES, act, assign, writing_and_changing
 from tests.support.changing import adding_and_deleting, meanwhile
-from tests.support.concurrency import together
 
 # By name, a property and a value that db writes as it reads it.
 PROPERTIES: dict[str, tuple[Any, Any]] = {
@@ -181,7 +178,6 @@ def test_a_property_changes_the_others(change: Callable[[Any], object]) -> None:
 
 
 _NAMES = [f"p{number}" for number in range(20)]
-_EXTRA = [f"extra{number}" for number in range(12)]
 _WIDE = {name: number for number, name in enumerate(_NAMES)}
 
 
@@ -206,46 +202,3 @@ def test_another_thread_changes_the_entity() -> None:
                     assert {name: getattr(model, name) for name in _NAMES} == _WIDE
 
             meanwhile(adding_and_deleting(entity), act)
-
-
-@pytest.mark.usefixtures("frequent_switches")
-def test_another_thread_changes_the_attributes() -> None:
-    """A copy of all attributes has those that stay, and taking it does not fail."""
-    raw = raw_entity("ChangingWide", **_WIDE)
-    for _ in range(10):
-        model = lazy_model(raw)
-
-        def change(turn: int, model: Any = model) -> None:
-            for name in _EXTRA:
-                setattr(model, name, turn)
-            for name in _EXTRA:
-                delattr(model, name)
-
-        def act(model: Any = model) -> None:
-            for _ in range(100):
-                for kept in (vars(model).copy(), copy.copy(vars(model))):
-                    assert {name: kept[f"_{name}"] for name in _NAMES} == _WIDE
-
-        with patched():
-            meanwhile(change, act)
-
-
-@pytest.mark.usefixtures("frequent_switches")
-def test_another_thread_assigns_to_the_entity_of_a_model_that_is_read() -> None:
-    """The assigned value stays in the entity, and the model has the one that it was made with."""
-    raw = raw_entity("ChangingWide", p1=1)
-    for _ in range(20):
-        with patched():
-            models = [db.model_from_protobuf(raw) for _ in range(1_000)]
-
-        def work(number: int, models: Any = models) -> None:
-            for model in models:
-                if number:
-                    model._entity["p1"] = 7
-                else:
-                    assert model.p1 == 1
-
-        with patched():
-            together(2, work)
-        assert {model._entity["p1"] for model in models} == {7}
-        assert {model.p1 for model in models} == {1}

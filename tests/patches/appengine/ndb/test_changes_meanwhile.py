@@ -9,7 +9,7 @@ import pytest
 from google.appengine.ext import ndb
 
 from tests.patches.appengine.ndb.pairs import Pair, lazy_model, patched, written
-from tests.patches.models.changing import CHANGES, act, assign, delete, swap, writing_and_changing
+from tests.patches.models.changing import CHANGES, act, assign, writing_and_changing
 from tests.support.changing import meanwhile
 from tests.support.snapshots import Raised
 
@@ -20,13 +20,6 @@ class Hooked(ndb.StringProperty):
     def _to_base_type(self, value: Any) -> Any:
         act()
         return super()._to_base_type(value)
-
-
-class Preparing(ndb.IntegerProperty):
-    """A property that runs code before it is written."""
-
-    def _prepare_for_put(self, entity: Any) -> None:
-        act()
 
 
 class _Text(str):
@@ -49,17 +42,6 @@ class ChangingAccount(ndb.Model):
     zone = ndb.FloatProperty()
 
 
-class ChangingExpando(ndb.Expando):
-    balance = ndb.IntegerProperty()
-    hooked = Hooked()
-
-
-class PreparingExpando(ndb.Expando):
-    balance = ndb.IntegerProperty()
-    preparing = Preparing()
-    preparing_too = Preparing()
-
-
 _VALUES = {"balance": 1, "hooked": "h", "limit": 2, "owner": "o", "tags": ["a", "b"]}
 
 
@@ -70,12 +52,6 @@ def _raw(model: Any) -> bytes:
 
 def _account() -> bytes:
     return _raw(ChangingAccount(id=1, flag=True, zone=1.5, **_VALUES))
-
-
-_EXPANDOS: dict[str, Callable[[], Any]] = {
-    "written": lambda: ChangingExpando(id=1, **_VALUES),
-    "prepared": lambda: PreparingExpando(id=1, preparing=1, preparing_too=2, **_VALUES),
-}
 
 
 _PREPARATIONS: dict[str, Callable[[Any], object]] = {
@@ -95,30 +71,6 @@ def test_a_property_changes_the_others(
     pair = Pair.of(_account())
     sent = pair.both(writing_and_changing(written, change, prepare))
     assert not isinstance(sent, Raised)
-    pair.agree()
-    pair.both(written)
-
-
-_DYNAMIC_CHANGES: dict[str, Callable[[Any], object]] = {
-    "adds": lambda one: setattr(one, "later", 5),
-    "deletes": lambda one: delattr(one, "limit"),
-    "reads and deletes": lambda one: delete(one, one.limit and "limit"),
-    "swaps": swap,
-    "assigns": CHANGES["assigns"],
-    "reads": CHANGES["reads"],
-    "retypes": lambda one: setattr(one, "limit", [1, 2]),
-    "forgets": lambda one: one._properties.pop("preparing_too", None),
-}
-
-
-@pytest.mark.parametrize("make", _EXPANDOS.values(), ids=_EXPANDOS)
-@pytest.mark.parametrize("change", _DYNAMIC_CHANGES.values(), ids=_DYNAMIC_CHANGES)
-def test_a_property_changes_dynamic_ones(
-    change: Callable[[Any], object], make: Callable[[], Any]
-) -> None:
-    """All properties are taken before the first one is prepared, and before one is written."""
-    pair = Pair.of(_raw(make()))
-    pair.both(writing_and_changing(written, change, _PREPARATIONS["property"]))
     pair.agree()
     pair.both(written)
 

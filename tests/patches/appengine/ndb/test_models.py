@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
+from google.appengine.datastore.entity_bytes_pb2 import EntityProto
 from google.appengine.ext import ndb
 from hypothesis import given
 from hypothesis import strategies as st
@@ -51,6 +52,14 @@ class TestModels(ModelCases):
     def of_values(name: Any) -> list[Operation]:
         """Return what google-cloud-ndb, which does not keep the order, does not have."""
         return [list]
+
+    @staticmethod
+    def is_made_at_once(stored: Stored) -> bool:
+        """Say whether the entity has a property that its class lacks."""
+        entity = EntityProto.FromString(stored.raw)
+        known = stored.shape.model_class._properties
+        names = [each.name for each in (*entity.property, *entity.raw_property)]
+        return any(name.partition(".")[0] not in known for name in names)
 
     @FEWER
     @given(stored=ENTITIES)
