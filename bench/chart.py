@@ -1,6 +1,6 @@
-"""The chart of a run: time per entity, and of a query, stock above lazy.
+"""The charts of a run: times of stock and lazy entities, as bars.
 
-It has the width of a phone, colours that differ for the colour-blind, a word and a figure at
+They have the width of a phone, colours that differ for the colour-blind, a word and a figure at
 each bar, and a dark form for dark pages.
 """
 
@@ -30,9 +30,9 @@ _WHOLE_FROM = 100
 # button has to tell its images: see docs/_static/tables.css.
 _STYLE = (
     "<style>.page{fill:#fff}text{fill:#1b1b1b}path{stroke:#1b1b1b}.b{font-weight:bold}"
-    ".stock{fill:#d55e00}.lazy{fill:#0072b2}"
+    ".stock{fill:#d55e00}.eager{fill:#009e73}.lazy{fill:#0072b2}"
     "@media(prefers-color-scheme:dark){.page{fill:#131416}text{fill:#e6e6e6}path{stroke:#e6e6e6}"
-    ".stock{fill:#e69f00}.lazy{fill:#56b4e9}}</style>"
+    ".stock{fill:#e69f00}.eager{fill:#00c08b}.lazy{fill:#56b4e9}}</style>"
 )
 
 
@@ -128,6 +128,38 @@ def rows(lines: Iterable[tuple[str, Line]], top: float, unit: str) -> tuple[list
     return elements, top
 
 
+def _drawn(
+    title: str,
+    results: Results,
+    lines: list[Line],
+    query: Line | None,
+    words: tuple[str, str] = ("entity", "properties"),
+) -> str:
+    """A chart of entities by their number of properties, with a query below them.
+
+    Args:
+        title: of the chart.
+        results: the run, for its environment.
+        lines: of the entities, by rising number of properties.
+        query: its line, if it was measured.
+        words: what the client calls an entity and its properties.
+    """
+    one, parts = words
+    where = results.environment
+    elements, top = titled(
+        title,
+        f"µs per {one}, {lines[0].case} types, {where.backend} backend",
+        f"{where.python}, {where.cpu}",
+    )
+    drawn, end = rows(((f"{line.properties:,} {parts}", line) for line in lines), top, "µs")
+    elements += drawn
+    if query is not None:
+        label = f"query, {query.entities} x {query.properties} {parts}, {query.done}"
+        drawn, end = rows([(label, query)], end + _GAP, "ms")
+        elements += drawn
+    return document(end, elements)
+
+
 def svg(results: Results) -> str:
     """The chart of a run as the text of an SVG file, the same for the same results.
 
@@ -136,17 +168,66 @@ def svg(results: Results) -> str:
     Raises:
         NothingToPlot: no mix was measured at two attribute counts or more.
     """
-    lines, where = _lines(results), results.environment
+    title = "Receiving an entity, reading 4 properties"
+    return _drawn(title, results, _lines(results), find(results, "query", 300, 100))
+
+
+def documents(results: Results) -> str:
+    """The chart of documents of Firestore: their conversion, and below it a query.
+
+    Raises:
+        NothingToPlot: the conversion of mixed documents was not measured.
+    """
+    lines = [
+        line
+        for line in results.lines
+        if (line.section, line.case) == ("documents", _FIRST_CHOICE) and line.properties <= MOST
+    ]
+    if not lines:
+        raise NothingToPlot("a chart of documents needs their conversion, of mixed fields")
+    query = find(results, "query, to_dict(), mixed", 300, 100)
+    words = "document", "fields"
+    return _drawn("Receiving a document, to_dict()", results, lines, query, words)
+
+
+def by_read(results: Results) -> str:
+    """The chart of an entity of 100 mixed properties by the number that is read.
+
+    Stock decodes all of them in any case, and so does eager mode.
+
+    Raises:
+        NothingToPlot: a number was not measured.
+    """
+    measured = {
+        line.done: line
+        for line in results.lines
+        if (line.section, line.case, line.properties) == ("read", _FIRST_CHOICE, MOST)
+    }
+    try:
+        bars = [
+            ("stock, however many you read", "stock", measured["0 read"].stock),
+            ("eager mode, however many you read", "eager", measured["eager"].lazy),
+            *(
+                (f"lazy, {number} read", "lazy", measured[f"{number} read"].lazy)
+                for number in ("0", "1", "4", "half", "all")
+            ),
+        ]
+    except KeyError as error:
+        raise NothingToPlot(f"a chart by properties read needs {error}") from error
+    where = results.environment
     elements, top = titled(
-        "Receiving an entity, reading 4 properties",
-        f"µs per entity, {lines[0].case} types, {where.backend} backend",
+        f"Receiving an entity of {MOST} properties",
+        f"µs per entity, {_FIRST_CHOICE} types, {where.backend} backend",
         f"{where.python}, {where.cpu}",
     )
-    drawn, end = rows(((f"{line.properties:,} properties", line) for line in lines), top, "µs")
-    elements += drawn
-    query = find(results, "query", 300, 100)
-    if query is not None:
-        label = f"query, {query.entities} x {query.properties} properties, {query.done}"
-        drawn, end = rows([(label, query)], end + _GAP, "ms")
-        elements += drawn
-    return document(end, elements)
+    scale = _LONGEST / max(time.median for _, _, time in bars)
+    for label, style, time in bars:
+        y = top + _LABEL
+        elements += [
+            text(_LEFT, y - 5, label),
+            f'<rect class="{style}" x="{_LEFT}" y="{y:.0f}" width="{scale * time.median:.2f}" '
+            f'height="{_BAR - 2}"/>',
+            text(_LEFT + scale * time.median + 5, y + _BAR - 4, _figure(time.median, "µs")),
+        ]
+        top += _LABEL + _BAR + _GAP
+    return document(top, elements)

@@ -192,3 +192,10 @@ def test_chosen_lines() -> None:
     assert "strings types" in chart.svg(dataclasses.replace(made, lines=strings))
     with pytest.raises(chart.NothingToPlot, match="two attribute counts"):
         chart.svg(without_calls(make_results(counts=(20,))))
+
+
+def test_charts_need_their_measurements() -> None:
+    nothing = dataclasses.replace(make_results(), lines=[])
+    for draw in (chart.svg, chart.documents, chart.by_read):
+        with pytest.raises(chart.NothingToPlot):
+            draw(nothing)
