@@ -22,7 +22,7 @@ def raw(entity: Entity) -> bytes:
     12.5
 
     Undecoded properties of a lazy entity are copied from the received bytes; the others are encoded
-    like the client does.
+    as the client encodes them.
 
     Args:
         entity: a lazy or a stock entity.

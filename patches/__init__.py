@@ -239,9 +239,8 @@ def unpatch(*names: ClientName) -> None:
     >>> lazyentity.patched()
     ()
 
-    The adapters of libraries of C code stay for these entities, if there can be any.
-
-    A wrapper that somebody else put around a replacement stays, and calls the original.
+    Adapted libraries get their own functions back once no client is patched. A wrapper that another
+    library put around a replacement stays, and calls the original.
 
     Args:
         names: which clients; all, if none is named.
