@@ -7,6 +7,7 @@ files; ``--check`` changes nothing and fails if a part is not up to date.
 from __future__ import annotations
 
 import argparse
+import json
 import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -23,8 +24,15 @@ from lazyentity.bench.results import Results  # noqa: E402  # as above
 from tools import clients  # noqa: E402  # as above
 
 RESULTS = CHECKOUT / "bench" / "results"
-CHART = RESULTS / "datastore.svg"
+CHARTS: dict[str, tuple[str, Callable[[Results], str]]] = {
+    "datastore.svg": ("datastore", chart.svg),
+    "by-read.svg": ("datastore", chart.by_read),
+    "firestore.svg": ("firestore", chart.documents),
+}
+"""The charts beside the results: the file, the results, and the function that draws them."""
 CLIENTS = "docs/clients/versions.rst"
+GROWTH = "firestore-growth"
+"""The results of ``python -m lazyentity.bench.firestore_growth``, of another schema."""
 
 _headline = partial(tables.headline, call="query")
 _asyncio = partial(tables.headline, call="asyncio query")
@@ -33,13 +41,59 @@ _example = partial(
     command="python -m lazyentity bench --kind Order --read amount,status --rate 200",
 )
 
+
+def choice(measured: Results) -> str:
+    """Return the table of the three ways to begin, with the gain of each.
+
+    Raises:
+        ValueError: the results lack a query of 300 entities of 100 properties.
+    """
+    eager, lazy = (tables.find(measured, call, 300, 100) for call in ("eager query", "query"))
+    if eager is None or lazy is None:
+        raise ValueError("the table of the ways to begin needs a query of 300 x 100")
+    eager_gain, lazy_gain = (
+        f"{line.lazy.median:.1f} ms, not {line.stock.median:.1f}" for line in (eager, lazy)
+    )
+    return "\n".join(
+        _simple_table(
+            (
+                ("I want", "I write", "A query takes", "What changes", "To leave"),
+                (
+                    "no change but speed",
+                    "``lazyentity.patch(eager=True)``",
+                    eager_gain,
+                    "stock entities, decoded faster",
+                    "``lazyentity.unpatch()``",
+                ),
+                (
+                    "to read few of many properties",
+                    "``import lazyentity.auto``",
+                    lazy_gain,
+                    "a property is decoded when you read it",
+                    "``LAZYENTITY_DISABLE=1``",
+                ),
+                (
+                    "one query only",
+                    "``lazyentity.wrap(query)``",
+                    lazy_gain,
+                    "the same, in this query alone",
+                    "remove the call",
+                ),
+            )
+        )
+    )
+
+
 Part = tuple[str, str, str, Callable[[Results], str]]
 """A document, the name of its markers, the results, and the function that renders them."""
 
 SENTENCES: tuple[Part, ...] = (
+    ("README.rst", "choice", "datastore", choice),
     ("README.rst", "headline", "datastore", _headline),
     ("README.rst", "own", "own", _example),
+    ("docs/index.rst", "choice", "datastore", choice),
     ("docs/index.rst", "headline", "datastore", _headline),
+    ("docs/start/quickstart.rst", "choice", "datastore", choice),
     ("docs/start/quickstart.rst", "own", "own", _example),
     ("docs/guide/asyncio.rst", "asyncio", "datastore", _asyncio),
 )
@@ -84,9 +138,11 @@ def wanted() -> dict[Path, str]:
     """
     every = list(parts())
     measured = {name: results.load(RESULTS / f"{name}.json") for _, _, name, _ in every}
-    files = {CHART: chart.svg(measured["datastore"])}
+    files = {RESULTS / file: draw(measured[of]) for file, (of, draw) in CHARTS.items()}
     texts = [(document, name, render(measured[of])) for document, name, of, render in every]
-    for document, name, text in (*texts, (CLIENTS, "clients", table_of_clients())):
+    texts.append((CLIENTS, "clients", table_of_clients()))
+    texts.append(("docs/benchmarks/clients.rst", GROWTH, table_of_growth()))
+    for document, name, text in texts:
         path = CHECKOUT / document
         present = files.get(path) or path.read_text(encoding="utf-8")
         files[path] = put_between_markers(present, name, text)
@@ -100,6 +156,26 @@ def table_of_clients() -> str:
         package = "." if client.name == clients.REQUIRED else f"'.[{client.name}]'"
         names = f'``patch("{client.name}")``', f"``pip install {package}``"
         rows.append((client.distribution, client.range, *names))
+    return "\n".join(_simple_table(rows))
+
+
+def table_of_growth() -> str:
+    """Return the table of documents that grow, in reStructuredText."""
+    measured = json.loads((RESULTS / f"{GROWTH}.json").read_text("utf-8"))
+    columns = (
+        ("to_dict()", "to_dict(), first"),
+        ("again", "to_dict(), again"),
+        ("each get()", "get() of each, first"),
+        ("again", "get() of each, again"),
+        ("absent", "absent, ten times, first"),
+        ("again", "absent, ten times, again"),
+        ("memory", "memory with a dict"),
+    )
+    rows: list[Sequence[str]] = [("document", *(heading for heading, _ in columns))]
+    rows.extend(
+        (shape, *(f"{measured[name][shape]:.2f}" for _, name in columns))
+        for shape in measured["memory with a dict"]
+    )
     return "\n".join(_simple_table(rows))
 
 

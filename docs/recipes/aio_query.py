@@ -4,12 +4,12 @@ import lazyentity.auto
 from gcloud.aio.datastore import Datastore, Query
 
 
-async def amounts():
+async def seats():
     async with Datastore(project="demo") as datastore:
-        result = await datastore.runQuery(Query("Order"))
+        result = await datastore.runQuery(Query("Flight"))
     entities = [found.entity for found in result.result_batch.entity_results]
-    return sorted(entity.properties["amount"] for entity in entities)  # converted here
+    return sorted(entity.properties["seats"] for entity in entities)  # converted here
 
 
 if __name__ == "__main__":
-    print(asyncio.run(amounts()))
+    print(asyncio.run(seats()))

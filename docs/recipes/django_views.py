@@ -9,16 +9,16 @@ client = datastore.Client()
 
 
 def one(request, number):
-    order = client.get(client.key("Order", number))
-    if order is None:
+    product = client.get(client.key("Product", number))
+    if product is None:
         raise Http404
-    return JsonResponse(order)
+    return JsonResponse(product)
 
 
 def page(request, number):
-    # order.html shows {{ order.amount }} and {{ order.currency }}: these are decoded.
-    order = client.get(client.key("Order", number))
-    return render(request, "order.html", {"order": order})
+    # product.html shows {{ product.amount }} and {{ product.currency }}: these are decoded.
+    product = client.get(client.key("Product", number))
+    return render(request, "product.html", {"product": product})
 
 
-urlpatterns = [path("orders/<int:number>", one), path("orders/<int:number>/page", page)]
+urlpatterns = [path("products/<int:number>", one), path("products/<int:number>/page", page)]

@@ -8,21 +8,21 @@ app = fastapi.FastAPI()
 client = datastore.Client()
 
 
-class Order(pydantic.BaseModel):
+class Product(pydantic.BaseModel):
     amount: float
     currency: str
 
 
-@app.get("/orders/{number}", response_model=Order)
+@app.get("/products/{number}", response_model=Product)
 def one(number: int):
-    order = client.get(client.key("Order", number))
-    if order is None:
+    product = client.get(client.key("Product", number))
+    if product is None:
         raise fastapi.HTTPException(404)
-    return order
+    return product
 
 
-@app.get("/orders")
-def all_of_them() -> list[Order]:
+@app.get("/products")
+def all_of_them() -> list[Product]:
     # Decodes the properties of the model, and no others.
-    orders = client.query(kind="Order").fetch()
-    return [lazyentity.to_dict(order, *Order.model_fields) for order in orders]
+    products = client.query(kind="Product").fetch()
+    return [lazyentity.to_dict(product, *Product.model_fields) for product in products]

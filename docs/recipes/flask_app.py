@@ -7,16 +7,16 @@ app = flask.Flask(__name__)
 client = datastore.Client()
 
 
-@app.get("/orders/<int:number>")
+@app.get("/products/<int:number>")
 def one(number):
-    order = client.get(client.key("Order", number))
-    if order is None:
+    product = client.get(client.key("Product", number))
+    if product is None:
         flask.abort(404)
-    return flask.jsonify(order)
+    return flask.jsonify(product)
 
 
-@app.get("/orders")
+@app.get("/products")
 def all_of_them():
-    # Decodes two properties of each order.
-    orders = client.query(kind="Order").fetch()
-    return [lazyentity.to_dict(order, "amount", "currency") for order in orders]
+    # Decodes two properties of each product.
+    products = client.query(kind="Product").fetch()
+    return [lazyentity.to_dict(product, "amount", "currency") for product in products]

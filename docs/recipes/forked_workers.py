@@ -6,8 +6,8 @@ from google.cloud import datastore
 
 def read(number):
     client = datastore.Client(project="demo")  # a client for each process: gRPC does not fork well
-    order = client.get(client.key("Order", number))
-    return type(order).__name__, order["amount"]
+    job = client.get(client.key("Job", number))
+    return type(job).__name__, job["cost"]
 
 
 if __name__ == "__main__":

@@ -5,52 +5,103 @@ from __future__ import annotations
 import ast
 import builtins
 import doctest
+import importlib.util
 import re
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+import lazyentity
+from lazyentity.bench.server.demo import start_firestore
 from lazyentity.bench.server.process import LoopbackServer
 
-from .pages import DOCS, PAGES, name_of, python_blocks, sessions
+from .pages import DOCS, PAGES, ROOT, name_of, python_blocks, sessions
 
-SESSIONS = [page for page in PAGES if ">>> " in page.read_text("utf-8")]
+SESSIONS = [page for page in (*PAGES, ROOT / "README.rst") if ">>> " in page.read_text("utf-8")]
+KINDS = re.compile(
+    r"""\bkind="(\w+)"|\.key\("(\w+)"|Key\("(\w+)"|class (\w+)\(ndb|\.collection\("(\w+)"""
+)
 
 
 def test_pages_with_sessions() -> None:
     """The pages of the guide have examples."""
     assert {
-        *("start/quickstart", "guide/reading", "guide/writing", "guide/web", "bulk", "snapshot")
-    } <= {name_of(page) for page in SESSIONS}
+        *("start/quickstart", "guide/reading", "guide/writing", "guide/testing", "guide/web"),
+        *("bulk", "snapshot", "firestore"),
+    } <= {name_of(page) for page in SESSIONS if page.is_relative_to(DOCS)}
 
 
-@pytest.mark.parametrize("page", SESSIONS, ids=name_of)
+@pytest.fixture(scope="module")
+def servers() -> Iterator[dict[str, str]]:
+    """One server of each kind, which all pages share; where the clients look for them."""
+    with LoopbackServer() as datastore:
+        places = {"DATASTORE_EMULATOR_HOST": f"127.0.0.1:{datastore.grpc_port}"}
+        if importlib.util.find_spec("google.cloud.firestore") is None:
+            yield places
+            return
+        firestore, port = start_firestore(0, is_loaded=False)
+        yield places | {"FIRESTORE_EMULATOR_HOST": f"127.0.0.1:{port}"}
+        firestore.stop(None)
+
+
+# Forwards, then backwards: no page needs what another one stored, and each can be read twice.
+@pytest.mark.parametrize(
+    "page", [*SESSIONS, *reversed(SESSIONS)], ids=lambda page: str(page.relative_to(ROOT))
+)
 def test_session(
-    page: Path, emulated: LoopbackServer, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    page: Path, servers: dict[str, str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """The examples run as a reader copies them: comments of a page are not copied."""
     text = page.read_text("utf-8")
+    if "FIRESTORE_EMULATOR_HOST" in text:
+        pytest.importorskip("google.cloud.firestore")
+        if lazyentity.backend == "pure":
+            pytest.skip("Firestore needs the native backend")
     monkeypatch.chdir(tmp_path)
+    for name, place in servers.items():
+        monkeypatch.setenv(name, place)
     for recipe in re.findall(r"^Save it as ``(\w+)\.py``", text, re.MULTILINE):
-        assert f"../recipes/{recipe}.py" in text
         monkeypatch.syspath_prepend(DOCS / "recipes")
         monkeypatch.delitem(sys.modules, recipe, raising=False)
     # The page may be the first thing that a program imports.
     monkeypatch.delitem(sys.modules, "lazyentity.auto", raising=False)
     visible = "\n\n".join(sessions(text)) + "\n"
-    example = doctest.DocTestParser().get_doctest(visible, {}, name_of(page), str(page), 0)
-    outcome = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE).run(example)
+    example = doctest.DocTestParser().get_doctest(visible, {}, page.stem, str(page), 0)
+    try:
+        outcome = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE).run(example)
+    finally:
+        lazyentity.unpatch()
     assert outcome.attempted > 1
     assert outcome.failed == 0
 
 
-@pytest.mark.parametrize("page", SESSIONS, ids=name_of)
+def test_kinds() -> None:
+    """Each page has a kind or a collection of its own, apart from the orders of ``--demo``."""
+    seen: dict[str, Path] = {}
+    for page in SESSIONS:
+        code = "\n".join(sessions(page.read_text("utf-8")))
+        for kind in {name for found in KINDS.findall(code) for name in found if name}:
+            assert kind not in {"Order", "orders"}, page
+            assert seen.setdefault(kind, page) == page, kind
+    assert len(seen) >= len(SESSIONS) - 1
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_recipes_are_saved(page: Path) -> None:
+    """A page that shows a program says under which name to save it."""
+    text = page.read_text("utf-8")
+    shown = re.findall(r"^\.\. literalinclude:: .*recipes/(\w+)\.py$", text, re.MULTILINE)
+    assert shown == re.findall(r"^Save it as ``(\w+)\.py``", text, re.MULTILINE)
+
+
+@pytest.mark.parametrize("page", SESSIONS, ids=lambda page: str(page.relative_to(ROOT)))
 def test_readers_know_the_server(page: Path) -> None:
     """A page with a client says by which command a reader starts a server."""
     text = page.read_text("utf-8")
     assert "Client(" in "".join(sessions(text))
-    assert "``python -m lazyentity server``" in text or "$ python -m lazyentity server\n" in text
+    assert re.search(r"(``|\$ )python -m lazyentity server", text)
 
 
 def _names(code: str) -> tuple[set[str], set[str]]:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import functools
+import importlib
 import re
+from collections.abc import Iterator
 from importlib import metadata
 from pathlib import Path
 
@@ -35,23 +37,69 @@ def test_generated_parts() -> None:
     assert not stale, "write them by python tools/tables.py"
 
 
-@pytest.mark.parametrize("page", ["index", "start/quickstart"])
-def test_chart(page: str) -> None:
-    """The first screen shows the chart of the committed results, with a text in place of it."""
-    measured = results.load(tables.RESULTS / "datastore.json")
-    path = DOCS / f"{page}.rst"
-    document = docutils.core.publish_doctree(
-        path.read_text("utf-8"), settings_overrides={"report_level": 5}
+def test_charts() -> None:
+    """Each page with a chart has a text in place of it, and every chart is on a page.
+
+    That the charts are those of the results, test_generated_parts checks.
+    """
+    shown: dict[str, list[str]] = {}
+    for page in PAGES:
+        document = docutils.core.publish_doctree(
+            page.read_text("utf-8"), settings_overrides={"report_level": 5}
+        )
+        for image in document.findall(docutils.nodes.image):
+            path = (page.parent / image["uri"]).resolve()
+            assert path.parent == tables.RESULTS.resolve()
+            assert image["alt"]
+            shown.setdefault(path.name, []).append(name_of(page))
+    assert set(shown) == set(tables.CHARTS)
+    assert "index" in shown["datastore.svg"]
+    assert "start/quickstart" in shown["by-read.svg"]
+
+
+def test_charts_are_in_proportion() -> None:
+    """Bars begin at one place, stay inside, and have the lengths of their figures."""
+    for file, (name, draw) in tables.CHARTS.items():
+        text = draw(results.load(tables.RESULTS / f"{name}.json"))
+        bars = re.findall(r'class="(?:stock|eager|lazy)" x="(\d+)" y="\d+" width="([\d.]+)"', text)
+        assert len(bars) > 6, file
+        assert {left for left, _ in bars} == {"8"}
+        assert max(float(width) for _, width in bars) < chart.WIDTH - 8
+    figures = [float(figure) for figure in re.findall(r">([\d.]+) µs<", text_of("by-read.svg"))]
+    widths = [
+        float(width)
+        for width in re.findall(
+            r'class="(?:stock|eager|lazy)".*? width="([\d.]+)"', text_of("by-read.svg")
+        )
+    ]
+    assert widths == pytest.approx([each * widths[0] / figures[0] for each in figures], abs=0.2)
+
+
+def text_of(file: str) -> str:
+    """The text of a committed chart."""
+    return (tables.RESULTS / file).read_text("utf-8")
+
+
+def test_by_read() -> None:
+    """The text in place of the chart says its figures."""
+    measured = {
+        line.done: line
+        for line in results.load(tables.RESULTS / "datastore.json").lines
+        if (line.section, line.case, line.properties) == ("read", "mixed", chart.MOST)
+    }
+    none, every = measured["0 read"], measured["all read"]
+    text = (
+        f"stock takes {none.stock.median:.0f} µs in any case, eager mode "
+        f"{measured['eager'].lazy.median:.0f} µs, lazy mode from {none.lazy.median:.0f} µs for "
+        f"none to {every.lazy.median:.0f} µs for all."
     )
-    (image,) = document.findall(docutils.nodes.image)
-    shown = (path.parent / image["uri"]).resolve()
-    assert shown.read_text("utf-8") == chart.svg(measured)
-    assert image["alt"]
+    for page in ("start/quickstart", "benchmarks/native"):
+        assert text in " ".join((DOCS / f"{page}.rst").read_text("utf-8").split())
 
 
 def test_every_result_is_shown() -> None:
     """A results file that no page shows is measured for nothing."""
-    shown = {name for _, _, name, _ in tables.parts()}
+    shown = {tables.GROWTH} | {name for _, _, name, _ in tables.parts()}
     assert {path.stem for path in tables.RESULTS.glob("*.json")} == shown
 
 
@@ -77,14 +125,27 @@ def test_a_table_of_clients_that_is_out_of_date_is_noticed(
 
 
 def test_public_names() -> None:
-    """The page of the API lists and documents the public names, all of them and no others."""
+    """The page of the API documents the names of ``lazyentity``, all of them and no others."""
     text = (DOCS / "reference" / "api.rst").read_text("utf-8")
-    table = text.split("The public names, all of them:")[1].split("Everything else")[0]
-    public = set(lazyentity.__all__) - {"__version__"}
-    listed = set(re.findall(r"^``(?:LazyEntity\.)?(\w+)", table, flags=re.MULTILINE)) - {"import"}
-    assert listed == public
     documented = re.findall(r"^\.\. (?:auto\w+|py:data):: lazyentity\.(\w+)$", text, re.MULTILINE)
-    assert sorted(documented) == sorted(public)
+    assert sorted(documented) == sorted(set(lazyentity.__all__) - {"__version__"})
+
+
+def test_public_modules() -> None:
+    """The page of the API lists the public modules with their names."""
+    text = (DOCS / "reference" / "api.rst").read_text("utf-8")
+    table = text.partition("Activating\n")[0]
+    rows = re.split(r"^``(lazyentity[\w.]*)``", table, flags=re.MULTILINE)[1:]
+    listed = {name: set(re.findall(r"``(\w+)``", cells)) for name, cells in _pairs(rows)}
+    leaves = {"auto", "beam", "bulk", "firestore", "packed", "packed.appengine", "snapshot"}
+    assert set(listed) == {"lazyentity", *(f"lazyentity.{name}" for name in leaves)}
+    for name in ("bulk", "packed", "snapshot"):
+        module = importlib.import_module(f"lazyentity.{name}")
+        assert listed[f"lazyentity.{name}"] == set(module.__all__)
+
+
+def _pairs(rows: list[str]) -> Iterator[tuple[str, str]]:
+    return zip(rows[::2], rows[1::2], strict=True)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
@@ -130,19 +191,36 @@ def _tree(page: str) -> docutils.nodes.document:
     return docutils.core.publish_doctree(text, settings_overrides={"report_level": 5})
 
 
+def _differences(page: str) -> list[str]:
+    """The titles of the sections that say what happens, when, and what to do."""
+    return [
+        section[0].astext()
+        for section in _tree(page).findall(docutils.nodes.section)
+        if any(_opens_with(part, "What happens") for part in section.children)
+    ]
+
+
+def _opens_with(part: docutils.nodes.Node, name: str) -> bool:
+    """Whether it is a list of fields that begins with that name."""
+    return isinstance(part, docutils.nodes.field_list) and part.astext().startswith(name)
+
+
 def test_every_difference_is_in_the_table() -> None:
-    """The table at the top has a line for each, in the order of the page, with a link to it."""
-    tree = _tree("start/changes")
-    table, *_ = tree.findall(docutils.nodes.table)
-    links = re.findall(r"`start/changes:(.+?)`", table.astext())
-    differences = []
-    for section in tree.findall(docutils.nodes.section):
-        title, *rest = section.children
-        has_parts = any(isinstance(part, docutils.nodes.section) for part in rest)
-        if not has_parts and any(isinstance(part, docutils.nodes.field_list) for part in rest):
-            differences.append(title.astext())
-    assert len(differences) > 40
-    assert links == differences
+    """The table at the top has a line for each, in the order of the page, with a link to it.
+
+    A line for each other client leads to the differences of that client.
+    """
+    table, *_ = _tree("start/changes").findall(docutils.nodes.table)
+    links = re.findall(r"`([\w/-]+):(.+?)`", table.astext())
+    own = [heading for page, heading in links if page == "start/changes"]
+    assert own == _differences("start/changes")
+    assert len(own) > 20
+    others = [page for page, heading in links if page != "start/changes"]
+    assert {heading for page, heading in links if page in others} == {"Differences"}
+    listed = {name_of(page) for page in PAGES if "\nDifferences\n-" in page.read_text("utf-8")}
+    assert sorted(others) == sorted(listed)
+    with_fields = {name_of(page) for page in PAGES if _differences(name_of(page))}
+    assert with_fields <= {"start/changes", *others}
 
 
 def test_every_page_has_one_place() -> None:
