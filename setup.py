@@ -55,7 +55,7 @@ def extensions() -> list[Extension]:
 
 
 PACKAGES = packages()
-# Beside the required client.
+REQUIRED_CLIENT = [client.requirement for client in clients() if client.name == REQUIRED]
 REQUIREMENTS = ["proto-plus>=1.25", "protobuf>=4.25", "wrapt>=2"]
 PYTHONS = constant("lazyentity/_version.py", "PYTHONS")
 
@@ -88,14 +88,13 @@ setup(
         "Typing :: Typed",
     ],
     python_requires=f">={PYTHONS[0]}",
-    install_requires=[
-        *(client.requirement for client in clients() if client.name == REQUIRED),
-        *REQUIREMENTS,
-    ],
+    install_requires=[*REQUIRED_CLIENT, *REQUIREMENTS],
     extras_require={
         # The commands that measure, on the user's own entities too.
         "bench": ["click>=8", "google-api-core>=2.11", "grpcio>=1.59", "msgspec>=0.18", "rich>=13"],
         "snapshot": ["click>=8", "rich>=13", "zstandard>=0.22"],
+        # An extra adds requirements and takes none away: the other clients bring this one, too.
+        REQUIRED: REQUIRED_CLIENT,
         "arrow": ["pyarrow>=17"],
         "packed": ["orjson>=3.10", "zstandard>=0.22"],
         "pandas": ["pandas>=2.2"],
