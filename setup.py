@@ -50,7 +50,7 @@ def extensions() -> list[Extension]:
     return [
         # Other files in that folder are included by these.
         Extension(name, [f"{name.replace('.', '/')}.pyx"], optional=True)
-        for name in constant("lazyentity/_choice.py", "NATIVE_MODULES")
+        for name in constant("lazyentity/_environment.py", "NATIVE_MODULES")
     ]
 
 

@@ -14,10 +14,15 @@ from typing import Any, Final, Literal, NoReturn, TypeAlias, get_args
 from google.cloud.datastore.entity import Entity
 
 from lazyentity._backend import append_columns
-from lazyentity._dispatch import KeyForm, Refuse, operations_of
-from lazyentity._types import describe_type, require_entity, require_several
-from lazyentity._unboxed import unboxed_of
-from lazyentity.codec.describing import describe_entity, safe_repr
+from lazyentity._dispatch import (
+    KeyForm,
+    Refuse,
+    operations_of,
+    require_entity,
+    require_several,
+    unboxed_of,
+)
+from lazyentity.codec.describing import describe_entity, describe_type, safe_repr
 from lazyentity.plain import plain_copy, to_dict
 
 BATCH = 10_000

@@ -7,10 +7,9 @@ from typing import Any, NoReturn, TypeVar, cast
 
 from google.cloud.datastore.entity import Entity
 
-from lazyentity._dispatch import operations_of
-from lazyentity._types import describe_type, require_entity
+from lazyentity._dispatch import operations_of, require_entity
 from lazyentity.codec import shadow
-from lazyentity.codec.describing import describe_entity
+from lazyentity.codec.describing import describe_entity, describe_type
 from lazyentity.entity import (
     LazyEntity,
     LazyEntityBase,

@@ -13,7 +13,7 @@ from google.cloud.datastore.key import Key
 
 from lazyentity._backend import LazyMapping, stock_from_raw
 from lazyentity._mode import EAGER, is_switched_off
-from lazyentity._types import describe_type
+from lazyentity.codec.describing import describe_type
 from lazyentity.profiling import observer
 from lazyentity.profiling.uses import noting_uses
 

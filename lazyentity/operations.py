@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from google.cloud.datastore.entity import Entity
 
-from lazyentity._dispatch import operations_of
-from lazyentity._types import require_entity, require_names
+from lazyentity._dispatch import operations_of, require_entity, require_names
 from lazyentity.codec.undecoded import UNDECODED
 from lazyentity.encoding import entity_bytes
 from lazyentity.entity import LazyEntityBase

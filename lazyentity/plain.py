@@ -8,8 +8,7 @@ from typing import Any
 
 from google.cloud.datastore.entity import Entity
 
-from lazyentity._dispatch import operations_of
-from lazyentity._types import require_entity, require_names
+from lazyentity._dispatch import operations_of, require_entity, require_names
 from lazyentity.codec import errors
 from lazyentity.codec.describing import describe_entity
 from lazyentity.codec.encodable import changes_of

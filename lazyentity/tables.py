@@ -12,8 +12,7 @@ from google.cloud.datastore.entity import Entity
 
 from lazyentity._backend import fixed_width
 from lazyentity._dispatch import KeyForm
-from lazyentity._types import describe_type
-from lazyentity.codec.describing import safe_repr, safe_str
+from lazyentity.codec.describing import describe_type, safe_repr, safe_str
 from lazyentity.columnar import Missing, column_batches, columns
 
 if TYPE_CHECKING:

@@ -10,8 +10,14 @@ import importlib
 import sys
 from typing import cast
 
-from lazyentity._choice import expected_backend, obstacle, requested_backend
-from lazyentity._environment import EAGER, is_disabled, is_set
+from lazyentity._environment import (
+    EAGER,
+    expected_backend,
+    is_disabled,
+    is_set,
+    obstacle,
+    requested_backend,
+)
 from lazyentity._mode import require_flag
 from lazyentity._version import __version__
 from lazyentity.codec.describing import safe_repr

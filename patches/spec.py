@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from types import FunctionType
 from typing import Any
 
-from lazyentity._choice import is_native_expected
+from lazyentity._environment import is_native_expected
 from lazyentity.codec.describing import safe_repr, safe_str
 from lazyentity.patches.guard import Guard
 from lazyentity.patches.registry import Patch, Seam

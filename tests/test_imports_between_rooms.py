@@ -204,9 +204,8 @@ def test_the_core_has_no_circle() -> None:
     ("room", "below"),
     [
         ("_mode", ("_environment",)),
-        ("_jsontypes", ()),
         ("codec", ("_mode",)),
-        ("storage", ("codec", "_choice", "pure.adapting")),
+        ("storage", ("codec", "_environment")),
         ("profiling.observer", ("codec", *COUNTING)),
         ("profiling.callsites", ("codec", "profiling.CLIENT_PACKAGES", *COUNTING)),
         ("profiling.counters", ("codec", *COUNTING)),
@@ -226,7 +225,7 @@ def test_backends_rest_on_the_lower_rooms() -> None:
     assert {name for _, name in _arrows("lazyentity.native", "lazyentity.pure")} == {
         "lazyentity.pure.writing"
     }
-    below = "codec", "storage", "search", "_jsontypes", "_mode", *COUNTING
+    below = "codec", "storage", "search", "_mode", *COUNTING
     rooms = *(f"lazyentity.{room}" for room in below), "lazyentity.pure", "lazyentity.native"
     for backend, other in (("pure", "native"), ("native", "pure")):
         room = f"lazyentity.{backend}"

@@ -55,7 +55,7 @@ class BuildNative(build_ext):
             if not failed:
                 return
             problem = f"the compiler failed for {', '.join(sorted(failed))}, see above"
-        self._leave_out(problem, constant("lazyentity/_choice.py", "BUILD_IT"))
+        self._leave_out(problem, constant("lazyentity/_environment.py", "BUILD_IT"))
 
     def build_extension(self, ext: Extension) -> None:
         """Compile one extension, and remember that it was compiled."""

@@ -18,7 +18,7 @@ def sources() -> list[Path]:
 def compiled() -> list[Path]:
     """Return the paths of the modules compiled in the checkout for this Python, there or not."""
     suffix = sysconfig.get_config_var("EXT_SUFFIX")
-    names = constant("lazyentity/_choice.py", "NATIVE_MODULES")
+    names = constant("lazyentity/_environment.py", "NATIVE_MODULES")
     return [CHECKOUT / f"{name.replace('.', '/')}{suffix}" for name in names]
 
 

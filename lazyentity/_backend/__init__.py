@@ -11,7 +11,7 @@ import importlib
 import warnings
 from typing import TYPE_CHECKING, cast
 
-from lazyentity import _choice
+from lazyentity import _environment
 from lazyentity._backend.protocols import Backend, NativeBackend
 
 
@@ -19,7 +19,7 @@ def _load(name: str) -> Backend:
     return cast(Backend, importlib.import_module(f"lazyentity.{name}.backend"))
 
 
-def _choose(requested: str) -> tuple[str, Backend, _choice.Obstacle | None]:
+def _choose(requested: str) -> tuple[str, Backend, _environment.Obstacle | None]:
     """Return name and module of the requested backend; of the best one, if none is requested.
 
     The third item is the reason if the native backend does not serve.
@@ -28,16 +28,16 @@ def _choose(requested: str) -> tuple[str, Backend, _choice.Obstacle | None]:
         ImportError: if the requested backend cannot be loaded, or none at all.
     """
     if requested == "pure":
-        return "pure", _load("pure"), _choice.obstacle()
-    found = _choice.unsupported_interpreter()
+        return "pure", _load("pure"), _environment.obstacle()
+    found = _environment.unsupported_interpreter()
     cause = None
     if found is None:
         try:
             return "native", _load("native"), None
         except ImportError as error:
-            cause, found = error, _choice.failed_import(error)
+            cause, found = error, _environment.failed_import(error)
     if requested == "native":
-        raise _choice.unmet_request(found) from cause
+        raise _environment.unmet_request(found) from cause
     # First: if the pure backend fails as well, nothing serves.
     pure = _load("pure")
     if found.is_unexpected:
@@ -54,9 +54,9 @@ if TYPE_CHECKING:
     _pure: Backend = lazyentity.pure.backend
     _native: NativeBackend = lazyentity.native.backend
     backend: str
-    obstacle: _choice.Obstacle | None
+    obstacle: _environment.Obstacle | None
 else:
-    backend, _chosen, obstacle = _choose(_choice.requested_backend())
+    backend, _chosen, obstacle = _choose(_environment.requested_backend())
     EntityBytes = _chosen.EntityBytes
     EntityIterator = _chosen.EntityIterator
     EntityReader = _chosen.EntityReader

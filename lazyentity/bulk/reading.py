@@ -16,7 +16,7 @@ from google.cloud.datastore.key import Key
 from google.protobuf.message import DecodeError
 
 from lazyentity._backend import convert_found
-from lazyentity._types import require_keys
+from lazyentity._dispatch import require_keys
 from lazyentity.bulk.calls import CONCURRENCY, Call
 from lazyentity.bulk.errors import BulkError
 from lazyentity.bulk.requests import MAX_KEYS, Requests, serialised_key

@@ -21,9 +21,8 @@ from google.protobuf.message import DecodeError
 
 from lazyentity._backend import complete_key_bytes as direct_complete_key_bytes
 from lazyentity._backend import mutation_parts
-from lazyentity._types import describe_type
 from lazyentity.codec import shadow
-from lazyentity.codec.describing import safe_repr
+from lazyentity.codec.describing import describe_type, safe_repr
 from lazyentity.codec.keys import encodes_as_known
 from lazyentity.patches.api.protoplus import wrapped
 from lazyentity.patches.api.requests import CommitBytes, LookupBytes, append_mutation

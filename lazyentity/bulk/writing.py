@@ -15,12 +15,12 @@ from google.cloud.datastore.entity import Entity
 from google.cloud.datastore.key import Key
 from google.protobuf.message import DecodeError
 
-from lazyentity._types import describe_type, require_entity, require_several
+from lazyentity._dispatch import require_entity, require_several
 from lazyentity.bulk.calls import CONCURRENCY, Call
 from lazyentity.bulk.errors import BulkError
 from lazyentity.bulk.requests import REQUEST_ERRORS, Requests
 from lazyentity.codec import messages
-from lazyentity.codec.describing import safe_repr
+from lazyentity.codec.describing import describe_type, safe_repr
 from lazyentity.encoding import entity_bytes
 from lazyentity.patches.datastore.seams import CLIENT
 

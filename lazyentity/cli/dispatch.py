@@ -15,8 +15,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from lazyentity._choice import expected_backend, obstacle, requested_backend
-from lazyentity._environment import PROFILE, is_set
+from lazyentity._environment import PROFILE, expected_backend, is_set, obstacle, requested_backend
 from lazyentity._version import __version__
 
 Main = Callable[[list[str], str], "int | None"]

@@ -24,15 +24,18 @@ from types import FunctionType, MethodType, ModuleType
 from typing import Any, Final, Literal
 
 from lazyentity import patches
-from lazyentity._choice import REQUEST, failed_import, obstacle, requested_backend
 from lazyentity._environment import (
     ADAPTERS,
     DISABLE,
     EAGER,
     PROFILE,
     PROFILE_PROCESS,
+    REQUEST,
+    failed_import,
     is_off,
     is_set,
+    obstacle,
+    requested_backend,
 )
 from lazyentity._version import PYTHONS, __version__
 from lazyentity.cli.dispatch import Failure, write

@@ -1,13 +1,19 @@
-"""Bounds on the memory that learned shapes of entities take."""
+"""Bounds: on the memory of learned shapes, and on values that JSON has types for."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable
 from sys import getsizeof
-from typing import Any
+from typing import Any, Final
 
 MAX_BYTES = 4 * 1024 * 1024
 """The bytes that one cache of learned names may take."""
+
+MAX_CONTAINERS: Final = 200
+"""How deep dicts and lists of JSON may be inside of each other."""
+
+RESERVED: Final = "$"
+"""The key that marks dicts of packed documents with another meaning than their own."""
 
 
 def learned_bytes(signature: Hashable, template: dict[str, Any]) -> int:

@@ -1,7 +1,8 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, binding=False, auto_pickle=False
-"""The native parts that adapters call, twins of :mod:`lazyentity.pure.adapting`.
+"""The count of lazy mappings, and the native adapters of functions.
 
-The module imports no client, which the other extensions do: see :func:`lazyentity._choice.without_client`.
+The module imports no client, which the other extensions do: see
+:func:`lazyentity._environment.native_without_client`.
 """
 
 from cpython.dict cimport PyDict_Check, PyDict_Next
@@ -90,12 +91,12 @@ live = 0
 
 
 def live_mappings():
-    """As :func:`lazyentity.pure.adapting.live_mappings`."""
+    """As :func:`lazyentity.storage.counted.live_mappings`."""
     return live
 
 
 cdef class CountedDict(dict):
-    """As :class:`lazyentity.pure.adapting.CountedDict`."""
+    """As :class:`lazyentity.storage.counted.CountedDict`."""
 
     def __cinit__(self):
         global live
@@ -305,7 +306,7 @@ def decode_in_place(value):
 
 
 cdef class AdaptedFunction:
-    """As :func:`lazyentity.pure.adapting.adapted`, for a callable that is not bound to instances."""
+    """As :data:`lazyentity.patches.adapters.adapted.adapted`, for a callable that is not bound to instances."""
 
     cdef vectorcallfunc _call
     cdef object _original
@@ -379,7 +380,7 @@ cdef int _look(
 
 
 def adapted(original, is_active, prepare=None):
-    """As :func:`lazyentity.pure.adapting.adapted`."""
+    """As :data:`lazyentity.patches.adapters.adapted.adapted`."""
     kind = AdaptedMethod if hasattr(type(original), "__get__") else AdaptedFunction
     return kind(original, is_active, prepare)
 

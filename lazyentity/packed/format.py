@@ -47,9 +47,8 @@ import zstandard
 from google.cloud.datastore.entity import Entity
 
 from lazyentity._backend import is_json
-from lazyentity._jsontypes import MAX_CONTAINERS, RESERVED
-from lazyentity._types import describe_type
-from lazyentity.codec.describing import safe_repr, safe_str
+from lazyentity.codec.describing import describe_type, safe_repr, safe_str
+from lazyentity.codec.limits import MAX_CONTAINERS, RESERVED
 from lazyentity.plain import plain_copy
 
 COMPRESS_FROM = 256

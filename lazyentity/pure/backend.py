@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from lazyentity.pure.adapting import type_version
 from lazyentity.pure.columns import append_columns, fixed_width
 from lazyentity.pure.entities import (
     EntityBytes,
@@ -52,3 +51,8 @@ __all__ = [
     "type_version",
     "write_entity",
 ]
+
+
+def type_version(_kind: type) -> int:
+    """As :meth:`lazyentity._backend.protocols.Backend.type_version`."""
+    return 0

@@ -21,9 +21,9 @@ from google.cloud.datastore.query import Query
 from google.protobuf.message import DecodeError
 
 from lazyentity._backend import stock_from_raw
-from lazyentity._dispatch import operations_of
+from lazyentity._dispatch import operations_of, require_entity, require_several
 from lazyentity._mode import EAGER, gives_stock
-from lazyentity._types import describe_type, require_entity, require_several
+from lazyentity.codec.describing import describe_type
 from lazyentity.entity import LazyEntity
 from lazyentity.operations import raw
 from lazyentity.patches.datastore.wrapping import wrap

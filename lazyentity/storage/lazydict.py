@@ -5,22 +5,16 @@ from __future__ import annotations
 import itertools
 import operator
 from collections.abc import Callable, ItemsView, ValuesView
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
-from lazyentity._choice import without_client
 from lazyentity.codec.undecoded import UNDECODED, require_decoded
+from lazyentity.storage.counted import CountedDict
 
 _Read = TypeVar("_Read")
 _Self = TypeVar("_Self", bound="LazyDict")
 
 _store = dict.__setitem__
 _fill = dict.update
-
-
-if TYPE_CHECKING:
-    from lazyentity.pure.adapting import CountedDict
-else:
-    CountedDict = without_client("adapting").CountedDict
 
 
 class LazyDict(CountedDict):

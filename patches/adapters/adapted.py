@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from lazyentity._choice import without_client
+from lazyentity._environment import native_without_client
 from lazyentity.patches.wrapt_parts import FunctionWrapper
+from lazyentity.search import decode_in_any
+from lazyentity.storage.counted import live_mappings
 
 if TYPE_CHECKING:
-    from lazyentity.pure import adapting
-
     _FunctionWrapper = FunctionWrapper[Any, Any]
 else:
-    adapting = without_client("adapting")
     # wrapt 2.0 declares no parameters at run time.
     _FunctionWrapper = FunctionWrapper
 
@@ -32,10 +31,10 @@ def _adapted(
     prepare: Callable[..., object] | None = None,
 ) -> Any:
     def call(wrapped: Any, instance: Any, args: Any, kwargs: Any) -> Any:
-        if adapting.live_mappings() and is_active():
+        if live_mappings() and is_active():
             given = args if instance is None else (instance, *args)
             for value in (*given, *kwargs.values()):
-                adapting.decode_in_place(value)
+                decode_in_any(value)
             if prepare is not None:
                 prepare(*given)
         return wrapped(*args, **kwargs)
@@ -43,7 +42,8 @@ def _adapted(
     return _Adapted(original, call)
 
 
-adapted: Callable[..., Any] = getattr(adapting, "adapted", _adapted)
+_native = native_without_client()
+adapted: Callable[..., Any] = _adapted if _native is None else _native.adapted
 """Return a callable that decodes the entities in its arguments, and calls the original.
 
 It has the original's name, signature, documentation, hash and pickle, and ``__wrapped__``. It is

@@ -14,7 +14,7 @@ from google.cloud.datastore.entity import Entity
 from google.cloud.datastore.query import Iterator
 
 from lazyentity._backend import EntityReader
-from lazyentity._unboxed import register
+from lazyentity._dispatch import register_unboxed
 from lazyentity.patches import announcement
 from lazyentity.patches.api.entities import HANDLES
 from lazyentity.patches.api.transports import awaited, read_lazily
@@ -32,7 +32,7 @@ _Function = Callable[..., Any]
 _IsActive = Callable[[], bool]
 
 # Iterators of wrapped queries are of another class.
-register(Iterator, unboxed_of_query)
+register_unboxed(Iterator, unboxed_of_query)
 
 
 def _reader() -> EntityReader:

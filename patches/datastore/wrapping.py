@@ -11,12 +11,11 @@ from google.cloud.datastore import helpers
 from google.cloud.datastore.query import Iterator, Query
 
 from lazyentity._backend import EntityReader
+from lazyentity._dispatch import hint_for, register_unboxed
 from lazyentity._environment import EAGER as EAGER_SWITCH
 from lazyentity._environment import is_set
 from lazyentity._mode import require_flag
-from lazyentity._types import describe_type, hint_for
-from lazyentity._unboxed import register
-from lazyentity.codec.describing import safe_repr
+from lazyentity.codec.describing import describe_type, safe_repr
 from lazyentity.patches import adapters
 from lazyentity.patches.clients import wrapping_of
 from lazyentity.patches.datastore.apis import lazy_api
@@ -220,7 +219,7 @@ def _subclass(kind: type, lazy: type, stock: type) -> type:
 
 
 _wrapped_iterator = _subclass(Iterator, _LazyIterator, Iterator)
-register(_wrapped_iterator, unboxed_of_query)
+register_unboxed(_wrapped_iterator, unboxed_of_query)
 _subclasses: dict[type, type] = {}
 
 

@@ -20,7 +20,7 @@ from google.cloud.firestore_v1.base_vector_query import BaseVectorQuery
 
 from lazyentity._environment import EAGER, is_set
 from lazyentity._mode import is_eager
-from lazyentity._types import describe_type
+from lazyentity.codec.describing import describe_type
 from lazyentity.patches.firestore.seams import CLIENT, CONVERSIONS
 from lazyentity.patches.firestore.transports import api_in_mode, read_lazily
 

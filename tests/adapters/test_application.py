@@ -19,12 +19,10 @@ import pytest
 
 import lazyentity
 from lazyentity import LazyEntity
-from lazyentity._choice import without_client
 from lazyentity.patches import adapters
+from lazyentity.storage.counted import live_mappings
 from tests.adapters.uses import RAW
 from tests.support.subprocesses import run
-
-adapting: Any = without_client("adapting")
 
 pytestmark = pytest.mark.any_backend
 
@@ -256,22 +254,22 @@ def test_switched_off(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_counted_while_they_are_alive() -> None:
-    before = adapting.live_mappings()
+    before = live_mappings()
     entities = [_lazy() for _ in range(50)]
-    assert adapting.live_mappings() == before + 50
+    assert live_mappings() == before + 50
     # Each embedded entity is one, too.
     assert entities[0]["inner"] is not None
-    assert adapting.live_mappings() == before + 51
+    assert live_mappings() == before + 51
     made = LazyEntity()
-    assert adapting.live_mappings() == before + 52
+    assert live_mappings() == before + 52
     del made
     entities.clear()
-    assert adapting.live_mappings() == before
+    assert live_mappings() == before
 
 
 def test_never_too_low_with_threads() -> None:
     """Mappings that threads make and drop at once are counted exactly."""
-    before = adapting.live_mappings()
+    before = live_mappings()
     kept: list[Any] = []
 
     def work() -> None:
@@ -287,9 +285,9 @@ def test_never_too_low_with_threads() -> None:
     for thread in threads:
         thread.join()
     # With the two embedded entities of each.
-    assert adapting.live_mappings() == before + 3 * len(kept) == before + 72
+    assert live_mappings() == before + 3 * len(kept) == before + 72
     kept.clear()
-    assert adapting.live_mappings() == before
+    assert live_mappings() == before
 
 
 def test_with_none_alive_nothing_is_looked_at() -> None:
@@ -298,9 +296,8 @@ import lazyentity.search, orjson, sys
 from lazyentity.patches import adapters
 adapters.install()
 looked = []
-for module in ("lazyentity.search", adapters.__name__ + ".adapted"):
-    space = vars(sys.modules[module])
-    space = vars(space.get("adapting", sys.modules[module]))
+for module in ("lazyentity.search", "lazyentity.native.adapting", adapters.__name__ + ".adapted"):
+    space = vars(sys.modules.get(module, lazyentity.search))
     for name in ("decode_in_place", "decode_in_any", "fields_of"):
         if name in space:
             space[name] = looked.append

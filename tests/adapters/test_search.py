@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 import lazyentity
 from lazyentity import LazyEntity
-from lazyentity._choice import without_client
+from lazyentity._environment import native_without_client
 from lazyentity.patches.adapters import contents
 from lazyentity.search import decode_in_any
 from tests.adapters.uses import RAW, Holder
@@ -27,13 +27,14 @@ pytestmark = pytest.mark.any_backend
 
 contents.register()
 
+_native = native_without_client()
+_of_backend: Any = decode_in_any if _native is None else _native.decode_in_place
+
 
 @pytest.fixture(params=["backend", "reference"])
 def search(request: pytest.FixtureRequest) -> Any:
     """The search of the backend that serves, and the one in Python."""
-    return (
-        without_client("adapting").decode_in_place if request.param == "backend" else decode_in_any
-    )
+    return _of_backend if request.param == "backend" else decode_in_any
 
 
 class Model(pydantic.BaseModel):
@@ -164,7 +165,7 @@ def _built(recipe: Any, entities: list[Any]) -> Any:
 
 @given(recipe=VALUES)
 def test_both_find_the_same(recipe: Any) -> None:
-    for search in (without_client("adapting").decode_in_place, decode_in_any):
+    for search in (_of_backend, decode_in_any):
         entities: list[Any] = []
         assert search(_built(recipe, entities)) is bool(entities)
         for entity in entities:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from lazyentity._choice import NATIVE_MODULES
+from lazyentity._environment import NATIVE_MODULES
 from tests.support import forks, subprocesses
 
 pytestmark = pytest.mark.any_backend
@@ -16,7 +16,7 @@ import json, sys, warnings
 with warnings.catch_warnings(record=True) as caught:
     warnings.simplefilter("always")
     import lazyentity, lazyentity.search
-    from lazyentity import _backend, _choice
+    from lazyentity import _backend, _environment
     backend = lazyentity.backend
     number = lazyentity.LazyEntity.from_bytes(bytes.fromhex("1a070a01611202102a"))["a"]
     texts = [str(one.message) for one in caught if one.category is RuntimeWarning]
@@ -24,7 +24,7 @@ state = {
     "backend": backend,
     "number": number,
     "warnings": [text for text in texts if text.startswith("lazyentity: ")],
-    "known": _choice.obstacle()[0],
+    "known": _environment.obstacle()[0],
     "reason": _backend.obstacle[0],
     "native": [name for name in sys.modules if name.startswith("lazyentity.native.")],
 }
@@ -98,8 +98,8 @@ def test_a_request_is_refused() -> None:
 def test_the_reason_of_a_request(asked: str, reason: str | None) -> None:
     state = forks.answer(
         "-c",
-        "import json\nfrom lazyentity import _backend, _choice\n"
-        "told = _backend.obstacle, _choice.obstacle()\n"
+        "import json\nfrom lazyentity import _backend, _environment\n"
+        "told = _backend.obstacle, _environment.obstacle()\n"
         "print(json.dumps([each and str(each) for each in told]))",
         LAZYENTITY_BACKEND=asked,
     )

@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from lazyentity import _backend, _choice
+from lazyentity import _backend, _environment
 from lazyentity._backend.protocols import Backend, NativeBackend
 
-PACKAGE = Path(_choice.__file__).parent
+PACKAGE = Path(_environment.__file__).parent
 SOURCES = sorted(path.stem for path in (PACKAGE / "native").glob("*.pyx"))
 STUBS = sorted(path.stem for path in (PACKAGE / "native").glob("*.pyi"))
 INCLUDED = {
@@ -57,7 +57,7 @@ def test_every_source_is_compiled_into_one_module() -> None:
 
 
 def test_every_compiled_module_has_a_stub() -> None:
-    assert list(_choice.NATIVE_MODULES) == [f"lazyentity.native.{name}" for name in STUBS]
+    assert list(_environment.NATIVE_MODULES) == [f"lazyentity.native.{name}" for name in STUBS]
     suffix = EXTENSION_SUFFIXES[0]  # the folder may have the modules of other Pythons, too
     compiled = {path.name.removesuffix(suffix) for path in (PACKAGE / "native").glob(f"*{suffix}")}
     assert compiled <= set(STUBS), "of sources that are gone: they would still be imported"

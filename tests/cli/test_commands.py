@@ -15,7 +15,7 @@ from unittest import mock
 import pytest
 
 from lazyentity import __version__
-from lazyentity._choice import Obstacle
+from lazyentity._environment import Obstacle
 from lazyentity.cli import dispatch
 from lazyentity.cli.dispatch import COMMANDS, Command, Failure
 

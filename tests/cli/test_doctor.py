@@ -20,7 +20,7 @@ from google.cloud.datastore import batch, client, helpers, version
 from google.protobuf.internal import api_implementation
 
 import lazyentity
-from lazyentity import _choice, patches
+from lazyentity import _environment, patches
 from lazyentity.cli import dispatch, doctor
 from lazyentity.cli.run import BOOTSTRAP
 from lazyentity.patches.clients import CLIENTS
@@ -36,7 +36,7 @@ DATASTORE = CLIENTS["datastore"]
 def _nothing_is_set_and_nothing_patched(monkeypatch: Patch) -> Iterator[None]:
     """The doctor sees the environment and the patches of the test alone."""
     for name in [name for name in os.environ if name.startswith("LAZYENTITY_")]:
-        if name != _choice.REQUEST:
+        if name != _environment.REQUEST:
             monkeypatch.delenv(name)
     monkeypatch.delenv(doctor.EMULATOR, raising=False)
     # Each warning is given once.
@@ -200,8 +200,8 @@ SURROUNDINGS: list[tuple[Callable[[Patch], None], str, str, str]] = [
     (lambda patch: patch.setattr(platform, "python_implementation", str), "Python", "note", ""),
     (_installed("wrapt", None), "requirements", "ok", "wrapt is missing"),
     (_installed("orjson", "99.0"), "orjson", "note", "lazyentity.materialize(entity)"),
-    (_setting(_choice.REQUEST, "pure"), "backend", "note", "LAZYENTITY_BACKEND=pure requests"),
-    (_setting(_choice.REQUEST, "naive"), "backend", "problem", "'naive' is not a backend"),
+    (_setting(_environment.REQUEST, "pure"), "backend", "note", "LAZYENTITY_BACKEND=pure requests"),
+    (_setting(_environment.REQUEST, "naive"), "backend", "problem", "'naive' is not a backend"),
     (
         lambda patch: patch.setattr(api_implementation, "Type", lambda: "python"),
         *("protobuf", "note", "slow"),
@@ -229,8 +229,8 @@ def test_a_surrounding(
 
 @pytest.mark.parametrize(("requested", "level"), [("", "note"), ("native", "problem")])
 def test_a_native_backend_that_is_not_built(requested: str, level: str, monkeypatch: Patch) -> None:
-    monkeypatch.setenv(_choice.REQUEST, requested)
-    missing = _choice.Obstacle("there is no module", "build it")
+    monkeypatch.setenv(_environment.REQUEST, requested)
+    missing = _environment.Obstacle("there is no module", "build it")
     monkeypatch.setattr(doctor, "obstacle", lambda: missing)
     ((told, text, advice),) = found("backend")
     assert (told, "there is no module" in text) == (level, True)

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from build import ProjectBuilder
 
-from lazyentity._choice import BUILD_IT
+from lazyentity._environment import BUILD_IT
 from tests.packaging.conftest import Environment
 
 pytestmark = pytest.mark.slow

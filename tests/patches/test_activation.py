@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from lazyentity import _choice
+from lazyentity import _environment
 from tests.support.forks import answer, run
 
 _STATE = """
@@ -141,7 +141,7 @@ import lazyentity
 say(backend=lazyentity.backend)
 """
 
-native_modules = pytest.mark.parametrize("module", _choice.NATIVE_MODULES)
+native_modules = pytest.mark.parametrize("module", _environment.NATIVE_MODULES)
 
 
 class TestBackend:

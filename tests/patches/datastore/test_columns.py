@@ -9,7 +9,7 @@ from google.cloud import datastore
 from google.cloud.datastore import query as query_module
 
 import lazyentity
-from lazyentity._unboxed import unboxed_of
+from lazyentity._dispatch import unboxed_of
 from tests.patches.datastore.activations import (
     Activate,
     patched,

@@ -1,23 +1,20 @@
-"""The count of lazy mappings, which spares adapters a look into arguments, and that look."""
+"""The count of lazy mappings that are alive: adapters do nothing while there are none."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from lazyentity.search import decode_in_any
+from lazyentity._environment import native_without_client
 
 _Self = TypeVar("_Self", bound="CountedDict")
-
-decode_in_place = decode_in_any
-"""As :func:`lazyentity.search.decode_in_any`; the native backend has its own walk."""
 
 # One item for each mapping: methods of a list are atomic, and += is not.
 _live: list[None] = []
 
 
 def live_mappings() -> int:
-    """Return how many lazy mappings are alive, in any thread; with none, adapters do nothing."""
+    """Return how many lazy mappings are alive, in any thread."""
     return len(_live)
 
 
@@ -38,6 +35,6 @@ class CountedDict(dict[Any, Any]):
         _forget()
 
 
-def type_version(_kind: type) -> int:
-    """As :meth:`lazyentity._backend.protocols.Backend.type_version`."""
-    return 0
+if not TYPE_CHECKING and (_native := native_without_client()) is not None:
+    # With the mappings of the native backend.
+    CountedDict, live_mappings = _native.CountedDict, _native.live_mappings
