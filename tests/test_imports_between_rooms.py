@@ -103,7 +103,7 @@ def test_imports_are_found() -> None:
     assert {
         ("lazyentity.native.documentreader", "lazyentity.native.entities.decode_bare"),
         ("lazyentity.native.responses", "lazyentity.codec.shadow"),
-        ("lazyentity.native.entries", "lazyentity.native.entities.Shape"),
+        ("lazyentity.native.entityproto", "lazyentity.native.entities.Shape"),
         ("lazyentity.pure.mapping", "lazyentity.codec.encodable.Changes"),
         ("lazyentity.auto", "lazyentity.patch"),
         ("lazyentity.patches.wrapping", "lazyentity.patches.wrapt_parts"),

@@ -17,7 +17,7 @@ cdef struct Buffer:
     Py_ssize_t size
     Py_ssize_t capacity
     Py_ssize_t runs  # how often Python code may have run
-    bint is_quiet  # all that is being written was found to be QUIET: see walks.pxd
+    bint is_quiet  # all that is being written was found to be QUIET: see encoder.pyx
     bint is_flat  # no message in it can be deeper than MAX_DEPTH allows
 
 

@@ -10,29 +10,41 @@ The pure encoder also writes the whole entity if lists, dicts and entities are n
 one, which is found out before a value is encoded; and, from the beginning, if upb refuses the result,
 because of bytes that were to be written as they came. The pure encoder never calls this one. So no value
 is encoded more than twice, however deep it is.
+
+An entity of the client's own class is serialised in one walk, if nothing in it runs Python code: a survey
+of dicts of the caller, which may change while Python code runs, finds that out. Keys, and the mutations
+around entities and keys in bytes, are written here, too.
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
-from cpython.dict cimport PyDict_Check, PyDict_Copy, PyDict_Size
+from cpython.dict cimport PyDict_Check, PyDict_Copy, PyDict_Next, PyDict_Size
+from cpython.list cimport PyList_GET_ITEM, PyList_GET_SIZE
 from cpython.mem cimport PyMem_Free
 from cpython.object cimport PyObject
-from libc.stdint cimport int64_t, uint64_t
+from libc.stdint cimport int64_t, uint8_t, uint64_t
+from libc.string cimport memcpy, memmove
 
-from lazyentity.native.buffer cimport Buffer, put_number, put_serialised
-from lazyentity.native.compact cimport (
-    begin_short,
-    finish_short,
-    put_double,
-    put_short,
-    put_text,
-)
+from lazyentity.native.buffer cimport Buffer, put_number, put_serialised, write_varint
+from lazyentity.native.compact cimport begin_short, finish_short, put_double, put_short, put_text
 from lazyentity.native.entities cimport is_naive_or_in_utc, microseconds_of_fields
 from lazyentity.native.tags cimport (
     ARRAY_VALUES,
+    COMMIT_MUTATIONS,
     ENTITY_KEY,
     ENTITY_PROPERTIES,
     ENTRY_NAME,
     ENTRY_VALUE,
+    KEY_PARTITION_ID,
+    KEY_PATH,
+    MUTATION_DELETE,
+    MUTATION_INSERT,
+    MUTATION_UPSERT,
+    PARTITION_DATABASE,
+    PARTITION_NAMESPACE,
+    PARTITION_PROJECT,
+    PATH_ID,
+    PATH_KIND,
+    PATH_NAME,
     TIMESTAMP_NANOS,
     TIMESTAMP_SECONDS,
     VALUE_ARRAY,
@@ -46,23 +58,404 @@ from lazyentity.native.tags cimport (
     VALUE_STRING,
     VALUE_TIMESTAMP,
 )
-from lazyentity.native.walks cimport DEEP, ODD, QUIET, SHALLOW, Survey, are_names, is_quiet
-from lazyentity.native.walks cimport next_property, survey, survey_value
 from lazyentity.native.wellformed cimport is_entity
-from lazyentity.native.wire cimport Bytes, MAX_DEPTH, OUTERMOST, TO_ENTITY, TO_ITEM, TO_VALUE
-
-include "requests.pyx"
+from lazyentity.native.wire cimport MAX_DEPTH, OUTERMOST, TO_ENTITY, TO_ITEM, TO_VALUE, Bytes
 
 from google.cloud.datastore.entity import Entity
+from google.cloud.datastore.key import Key as _Key
 from google.protobuf.message import DecodeError
 
 from lazyentity.codec import messages
 from lazyentity.codec.encodable import OF_DICT as _OF_DICT
+from lazyentity.codec.keys import DIRECT as _DIRECT
 from lazyentity.pure import writing as encoder
 
 cdef extern from "Python.h":
     const char* utf8_of "PyUnicode_AsUTF8AndSize"(object text, Py_ssize_t* size) except NULL
     long long PyLong_AsLongLongAndOverflow(object number, int* overflow) except? -1
+    Py_ssize_t PyDict_GET_SIZE(object mapping)
+
+cdef extern from *:
+    """
+    static int lazyentity_is_quiet(PyObject *value) {
+        PyTypeObject *type = Py_TYPE(value);
+        return type == &PyUnicode_Type || type == &PyLong_Type || type == &PyFloat_Type
+            || type == &PyBool_Type || value == Py_None || type == &PyBytes_Type;
+    }
+
+    static int lazyentity_is_like_text(PyObject *name) {
+        return Py_TYPE(name)->tp_richcompare == PyUnicode_Type.tp_richcompare;
+    }
+
+    #define lazyentity_is_exact(value) (PyList_CheckExact(value) || PyDict_CheckExact(value))
+    """
+    # Whether nothing but an error of the value runs Python code while it is encoded.
+    bint is_quiet "lazyentity_is_quiet"(PyObject *value) noexcept
+    # Whether a comparison with a str runs no Python code.
+    bint is_like_text "lazyentity_is_like_text"(object name) noexcept
+    bint is_list "PyList_Check"(PyObject *value) noexcept
+    bint is_dict "PyDict_Check"(PyObject *value) noexcept
+    bint is_exact "lazyentity_is_exact"(PyObject *value) noexcept
+
+
+cdef enum:
+    SHALLOW = 30  # levels of lists and dicts in a value, which MAX_DEPTH allows in any case
+
+
+cdef enum Survey:
+    ODD  # a name is not exactly a str: only of these no two are the same to protobuf
+    NOISY  # encoding a value may run Python code, and so other threads, which may change the dict
+    QUIET  # it runs none, unless for an error
+    DEEP  # a value may be too deep
+
+
+cdef inline bint are_names(object excluded) except -1:
+    # Whether these tell without Python code if a str is among them. Before version 3.12, CPython may
+    # collect garbage where an iterator is made, and a finalizer may change them: no loop makes one there.
+    kind = type(excluded)
+    if kind is set:
+        for name in <set>excluded:
+            if not is_like_text(name):
+                return 0
+        return 1
+    if kind is frozenset:
+        for name in <frozenset>excluded:
+            if not is_like_text(name):
+                return 0
+        return 1
+    if kind is list or kind is tuple:
+        for name in excluded:
+            if not is_like_text(name):
+                return 0
+        return 1
+    return 0
+
+
+cdef inline Survey survey(object properties, bint for_depth) noexcept:
+    # Tells what encoding the values of a dict may do. No Python code runs in here. Without for_depth,
+    # DEEP is not among the answers.
+    cdef Py_ssize_t position = 0
+    cdef PyObject* name
+    cdef PyObject* value
+    cdef Survey found = QUIET
+    cdef Survey inside
+    while PyDict_Next(properties, &position, &name, &value):
+        if type(<object>name) is not str:
+            return ODD
+        if not is_quiet(value) and (for_depth or found == QUIET):
+            inside = survey_value(value, SHALLOW, for_depth)
+            if inside == DEEP and for_depth:
+                return DEEP
+            if inside != QUIET:
+                found = NOISY
+    return found
+
+
+cdef inline Survey survey_value(PyObject* value, int levels, bint for_depth) noexcept:
+    cdef Py_ssize_t position = 0
+    cdef PyObject* name
+    cdef PyObject* held
+    cdef Survey found = NOISY
+    cdef Survey inside
+    if is_list(value):
+        if is_exact(value):
+            found = QUIET
+        if levels == 0:
+            return DEEP
+        for position in range(PyList_GET_SIZE(<object>value)):
+            held = <PyObject*>PyList_GET_ITEM(<object>value, position)
+            if not is_quiet(held):
+                inside = survey_value(held, levels - 1, for_depth)
+                if inside == DEEP or not (inside == QUIET or for_depth):
+                    return inside
+                if inside != QUIET:
+                    found = NOISY
+    elif is_dict(value):
+        if is_exact(value):
+            found = QUIET
+        if levels == 0:
+            return DEEP
+        while PyDict_Next(<object>value, &position, &name, &held):
+            if type(<object>name) is not str:
+                found = NOISY
+            if not is_quiet(held):
+                inside = survey_value(held, levels - 1, for_depth)
+                if inside == DEEP or not (inside == QUIET or for_depth):
+                    return inside
+                if inside != QUIET:
+                    found = NOISY
+    elif is_naive_or_in_utc(<object>value):
+        return QUIET
+    return found
+
+
+cdef inline bint next_property(
+    object properties,
+    Py_ssize_t used,
+    Py_ssize_t* left,
+    Py_ssize_t* position,
+    PyObject** name,
+    PyObject** value,
+) except -1:
+    # As the iterator of dict.items(), which tells its caller if the dict changed.
+    if PyDict_GET_SIZE(properties) != used:
+        raise RuntimeError("dictionary changed size during iteration")
+    if not PyDict_Next(properties, position, name, value):
+        return 0
+    if left[0] == 0:
+        raise RuntimeError("dictionary keys changed during iteration")
+    left[0] -= 1
+    return 1
+
+
+cdef object Key = _Key
+cdef bint DIRECT = _DIRECT
+cdef object parse_key = messages.Key.FromString
+
+cdef enum:
+    CAPACITY = 2048  # of a key as Datastore takes it; two bytes can tell any length in it
+    HEADER = 3  # tag, and length in one or two bytes
+    ID = 11  # tag and varint
+
+
+cdef struct Writer:
+    uint8_t* at
+    uint8_t* end
+    bint is_complete  # whether the last element of the path has an id or a name
+
+
+cdef inline uint8_t* begin(Writer* writer, uint8_t tag) noexcept nogil:
+    # Leaves room for a length; NULL, if there is none left.
+    if writer.end - writer.at < HEADER:
+        return NULL
+    writer.at[0] = tag
+    writer.at += HEADER
+    return writer.at
+
+
+cdef inline void finish(Writer* writer, uint8_t* start) noexcept nogil:
+    cdef Py_ssize_t size = writer.at - start
+    if size < 0x80:
+        memmove(start - 1, start, size)
+        (start - 2)[0] = <uint8_t>size
+        writer.at -= 1
+        return
+    (start - 2)[0] = <uint8_t>(size & 0x7F) | 0x80
+    (start - 1)[0] = <uint8_t>(size >> 7)
+
+
+cdef bint put_key_text(Writer* writer, uint8_t tag, object text) except -1:
+    # Answers 0 if the text is no plain str, or if there is no room.
+    cdef Py_ssize_t size
+    cdef const char* encoded
+    cdef uint8_t* start
+    if type(text) is not str:
+        return 0
+    encoded = utf8_of(text, &size)
+    if size == 0 and tag != PATH_NAME:
+        # The default value of a field outside of a oneof.
+        return 1
+    start = begin(writer, tag)
+    if start == NULL or writer.end - start < size:
+        return 0
+    memcpy(start, encoded, size)
+    writer.at += size
+    finish(writer, start)
+    return 1
+
+
+cdef bint put_id(Writer* writer, object number) except -1:
+    # Answers 0 if the number is no plain int, or if there is no room.
+    cdef int64_t bits
+    if type(number) is not int or writer.end - writer.at < ID:
+        return 0
+    bits = number
+    writer.at[0] = PATH_ID
+    writer.at = write_varint(writer.at + 1, <uint64_t>bits)
+    return 1
+
+
+cdef bint put_element(Writer* writer, dict element) except -1:
+    cdef uint8_t* start = begin(writer, KEY_PATH)
+    if start == NULL:
+        return 0
+    writer.is_complete = 0
+    for name, value in element.items():
+        if writer.is_complete:
+            # upb would write these in another order, or only one of an id and a name.
+            return 0
+        if name == "kind":
+            if not put_key_text(writer, PATH_KIND, value):
+                return 0
+            continue
+        if name == "id":
+            if not put_id(writer, value):
+                return 0
+        elif name != "name" or not put_key_text(writer, PATH_NAME, value):
+            return 0
+        writer.is_complete = 1
+    finish(writer, start)
+    return 1
+
+
+cdef bint put_key(Writer* writer, dict fields) except -1:
+    cdef uint8_t* start = begin(writer, KEY_PARTITION_ID)
+    if "to_protobuf" in fields:
+        # A replacement for this key alone.
+        return 0
+    if not put_key_text(writer, PARTITION_PROJECT, fields["_project"]):
+        return 0
+    database = fields["_database"]
+    if database and not put_key_text(writer, PARTITION_DATABASE, database):
+        return 0
+    namespace = fields["_namespace"]
+    if namespace and not put_key_text(writer, PARTITION_NAMESPACE, namespace):
+        return 0
+    finish(writer, start)
+    for element in <list?>fields["_path"]:
+        if not put_element(writer, <dict?>element):
+            return 0
+    return 1
+
+
+cdef bytes serialised_key(key, project=None, database=None):
+    # None, if the client has to make the message; given a project and a database, for a partial key
+    # and for one of another project or database, too.
+    cdef uint8_t buffer[CAPACITY]
+    cdef Writer writer
+    cdef dict fields
+    writer.is_complete = 0
+    writer.at = buffer
+    writer.end = buffer + CAPACITY
+    try:
+        fields = <dict?>key.__dict__
+        if not put_key(&writer, fields):
+            return None
+        if project is not None and not (
+            writer.is_complete
+            and fields["_project"] == project
+            and (fields["_database"] or "") == database
+        ):
+            return None
+    except (KeyError, OverflowError, TypeError, UnicodeEncodeError):
+        # Not a key as the constructor makes it, or a key without a message.
+        return None
+    return PyBytes_FromStringAndSize(<const char*>buffer, writer.at - buffer)
+
+
+cdef object known_key(object key):
+    # None, if the method of the key has to make the message.
+    return serialised_key(key) if DIRECT and type(key) is Key else None
+
+
+def key_bytes(key):
+    """As :meth:`lazyentity._backend.protocols.Backend.key_bytes`."""
+    return serialised_key(key)
+
+
+def complete_key_bytes(key, project not None, database not None):
+    """As :meth:`lazyentity._backend.protocols.Backend.complete_key_bytes`."""
+    return serialised_key(key, project, database) if type(key) is Key else None
+
+
+def key_message(key):
+    """As :meth:`lazyentity._backend.protocols.Backend.key_message`."""
+    cdef bytes message = serialised_key(key)
+    return None if message is None else parse_key(message)
+
+
+cdef bytes serialised_quietly(object entity, object encodable_of):
+    # As serialised(), of an entity of the client's own class, in one walk. None, if Python code may run.
+    cdef Buffer buffer
+    key = entity.key
+    serialised = known_key(key)
+    if serialised is None and key is not None:
+        return None
+    try:
+        excluded, meanings = entity.exclude_from_indexes, entity._meanings
+    except AttributeError:
+        return None
+    if not are_names(excluded) or type(meanings) is not dict or meanings:
+        return None
+    buffer.data = NULL
+    buffer.size = buffer.capacity = buffer.runs = 0
+    buffer.is_flat = buffer.is_quiet = 1
+    try:
+        if key is not None:
+            put_short(&buffer, ENTITY_KEY, PyBytes_AS_STRING(serialised), PyBytes_GET_SIZE(serialised))
+        if put_quietly(&buffer, entity, excluded or None, encodable_of):
+            return PyBytes_FromStringAndSize(<const char*>buffer.data, buffer.size)
+        return None
+    finally:
+        PyMem_Free(buffer.data)
+
+
+cdef bint put_quietly(Buffer* buffer, object properties, object excluded, object encodable_of) except -1:
+    # As put_properties(). Answers 0 at the first name or value that may run Python code.
+    cdef Py_ssize_t position = 0
+    cdef Py_ssize_t used = PyDict_Size(properties)
+    cdef Py_ssize_t left = used
+    cdef PyObject* name_at
+    cdef PyObject* value_at
+    cdef Py_ssize_t entry
+    cdef Py_ssize_t start
+    cdef bint is_excluded
+    while next_property(properties, used, &left, &position, &name_at, &value_at):
+        name = <object>name_at
+        value = <object>value_at
+        if type(name) is not str:
+            return 0
+        is_excluded = excluded is not None and name in excluded
+        if not is_quiet(value_at) and survey_value(value_at, SHALLOW, 1) != QUIET:
+            return 0
+        entry = begin_short(buffer, ENTITY_PROPERTIES)
+        put_name(buffer, name)
+        start = begin_short(buffer, ENTRY_VALUE)
+        if not put_value(buffer, value, is_excluded, OUTERMOST + TO_VALUE, encodable_of) or buffer.runs:
+            return 0
+        if is_excluded and type(value) is not list:
+            put_number(buffer, VALUE_EXCLUDE, 1)
+        finish_short(buffer, start)
+        finish_short(buffer, entry)
+    return 1
+
+
+cdef dict OPERATIONS = {
+    "insert": MUTATION_INSERT,
+    "upsert": MUTATION_UPSERT,
+    "delete": MUTATION_DELETE,
+}
+
+cdef enum:
+    HEADERS = 24  # two tags of a byte and two lengths
+
+
+def mutation_parts(mutations):
+    """As :meth:`lazyentity._backend.protocols.Backend.mutation_parts`."""
+    cdef uint8_t inner[HEADERS]
+    cdef uint8_t outer[HEADERS]
+    cdef uint8_t* inner_end
+    cdef uint8_t* outer_end
+    cdef Py_ssize_t size
+    cdef list parts = []
+    cdef bytes message
+    for fields in mutations:
+        inner_end = inner
+        size = 0
+        message = b""
+        for operation, serialised in fields.items():
+            message = <bytes?>serialised
+            inner[0] = <uint8_t>OPERATIONS[operation]
+            inner_end = write_varint(inner + 1, PyBytes_GET_SIZE(message))
+            size = (inner_end - inner) + PyBytes_GET_SIZE(message)
+        outer[0] = COMMIT_MUTATIONS
+        outer_end = write_varint(outer + 1, size)
+        memcpy(outer_end, inner, inner_end - inner)
+        outer_end += inner_end - inner
+        parts.append(PyBytes_FromStringAndSize(<const char*>outer, outer_end - outer))
+        parts.append(message)
+    return parts
+
 
 
 cdef object ITEMS = dict.items

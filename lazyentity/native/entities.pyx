@@ -6,13 +6,9 @@ As one extension they share Cython's own code, and call each other directly.
 
 include "shapes.pyx"
 include "undecoded.pyx"
-include "index.pyx"
-include "timestamps.pyx"
 include "values.pyx"
-include "untouched.pyx"
 include "eager.pyx"
 include "wiredict.pyx"
-include "profiling.pyx"
 include "mapping.pyx"
 include "columns.pyx"
 include "responses.pyx"

@@ -3,7 +3,7 @@
 
 An ``EntityProto`` repeats its property's name in each entry of a list. So an entity is matched against
 the :class:`~lazyentity.native.shapes.Shape` that it most likely has, as in
-:mod:`lazyentity.native.index`, but a shape has an ordinal for each entry, and a name may have several.
+:mod:`lazyentity.native.shapes`, but a shape has an ordinal for each entry, and a name may have several.
 
 The scanner knows the encoding that protobuf writes: fields in the order of their numbers. Anything else
 has no index; protobuf has to write it again.
@@ -14,34 +14,432 @@ from cpython.dict cimport PyDict_Check, PyDict_GetItemWithError, PyDict_SetItem,
 from cpython.mem cimport PyMem_Free
 from cpython.object cimport PyObject
 from cpython.unicode cimport PyUnicode_AsUTF8String, PyUnicode_DecodeUTF8
-from libc.stdint cimport uint8_t, uint32_t, uint64_t
+from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcmp, memcpy, memset
 
-from lazyentity.native.entries cimport match_entries, scan_entries, slot_of_first
-from lazyentity.native.property_layout cimport LAYOUT_SIZE, write_layout
-from lazyentity.native.property cimport (
-    ENTITY_KEY,
-    ENTITY_RAW_PROPERTY,
-    PROPERTY_MEANING,
-    find_name,
-    read_plain,
-)
-from lazyentity.native.reference cimport read_path
 from lazyentity.native.entities cimport (
     EMPTY,
     FEW,
+    FIRST_SET_OF_PROTOS,
+    SETS,
+    UNDECODED,
+    Entry,
     Scan,
     Shape,
     allocate_offsets,
     becomes_likely,
     likely_shape,
+    room_for_entry,
     shape_of,
 )
-from lazyentity.native.entities cimport UNDECODED
-from lazyentity.native.wire cimport Bytes, find_field, read_length, read_varint
+from lazyentity.native.wire cimport (
+    Bytes,
+    differ,
+    find_field,
+    hash_bytes,
+    read_double,
+    read_length,
+    read_tag,
+    read_varint,
+    skip_any_field,
+    skip_field,
+)
+
+# The fields of a serialised EntityProto and of its properties.
+
+# Number << 3 | wire type.
+cdef enum:
+    ENTITY_KEY = 0x6A
+    ENTITY_PROPERTY = 0x72
+    ENTITY_RAW_PROPERTY = 0x7A
+    PROPERTY_MEANING = 0x08
+    PROPERTY_MEANING_URI = 0x12
+    PROPERTY_NAME = 0x1A
+    PROPERTY_MULTIPLE = 0x20
+    PROPERTY_VALUE = 0x2A
+    VALUE_INTEGER = 0x08
+    VALUE_BOOLEAN = 0x10
+    VALUE_STRING = 0x1A
+    VALUE_DOUBLE = 0x21
+
+cdef enum:
+    # Clients refuse empty names and those that are longer than 1500 bytes when they read a value.
+    LONGEST_NAME = 1500
 
 
+cdef inline bint find_name(Bytes* cursor, Bytes end) noexcept nogil:
+    # Moves from the start of a property to the tag of its name.
+    cdef uint64_t meaning
+    cdef Bytes span_end
+    if cursor[0] < end and cursor[0][0] == PROPERTY_MEANING:
+        cursor[0] += 1
+        if not read_varint(cursor, end, &meaning):
+            return 0
+    if cursor[0] < end and cursor[0][0] == PROPERTY_MEANING_URI:
+        cursor[0] += 1
+        if not read_length(cursor, end, &span_end):
+            return 0
+        cursor[0] = span_end
+    return cursor[0] < end and cursor[0][0] == PROPERTY_NAME
 
+
+cdef inline bint is_rest(Bytes at, Bytes end) noexcept nogil:
+    # Whether a property's bytes after its name have neither a name nor a meaning.
+    cdef uint64_t tag
+    cdef Bytes span_end
+    if end - at > 3 and at[0] == PROPERTY_MULTIPLE and at[1] < 0x80 and at[2] == PROPERTY_VALUE:
+        at += 3
+        if not read_length(&at, end, &span_end):
+            return 0
+        at = span_end
+    while at < end:
+        if not read_tag(&at, end, &tag) or tag >> 3 <= 3 or not skip_field(&at, end, tag):
+            return 0
+    return 1
+
+
+cdef inline bint next_other(Bytes* cursor, Bytes end, Scan* scan) noexcept nogil:
+    # Reads one field of an entity that is no property.
+    cdef uint64_t tag
+    if cursor[0][0] == ENTITY_KEY:
+        if scan.has_key:
+            return 0
+        scan.has_key = 1
+        return skip_any_field(cursor, end)
+    # A tag in a longer form than needed. With another wire type the field is an unknown one.
+    if not read_tag(cursor, end, &tag) or 13 <= tag >> 3 <= 15:
+        return 0
+    return skip_field(cursor, end, tag)
+
+
+cdef inline bint is_property(Bytes at, unsigned char* last_tag) noexcept nogil:
+    # Whether a tag is that of a property. All raw properties come after the others.
+    if at[0] != ENTITY_PROPERTY and at[0] != ENTITY_RAW_PROPERTY:
+        return 0
+    if at[0] < last_tag[0]:
+        return 0
+    last_tag[0] = at[0]
+    return 1
+
+
+cdef inline object _read_bare(Bytes at, Bytes end, bint text, object other):
+    # A serialised value with a single plain field.
+    cdef Bytes span_end
+    cdef uint64_t number
+    cdef double real
+    cdef unsigned char tag
+    if at == end:
+        return None
+    tag = at[0]
+    at += 1
+    if tag == VALUE_STRING:
+        if not read_length(&at, end, &span_end) or span_end != end:
+            return other
+        if not text:
+            return PyBytes_FromStringAndSize(<const char*>at, end - at)
+        try:
+            return PyUnicode_DecodeUTF8(<const char*>at, end - at, b"surrogatepass")
+        except UnicodeDecodeError:
+            return other
+    if tag == VALUE_INTEGER or tag == VALUE_BOOLEAN:
+        if not read_varint(&at, end, &number) or at != end:
+            return other
+        return <int64_t>number if tag == VALUE_INTEGER else number != 0
+    if tag == VALUE_DOUBLE and read_double(&at, end, &real) and at == end:
+        return real
+    return other
+
+
+cdef inline object read_plain(
+    Bytes at, Bytes end, bint text, bint* multiple, object other
+):
+    # The value of a property that has a name, the flag and a plain value, and nothing else. For any
+    # other property, ``other``.
+    cdef Bytes span_end
+    if at[0] != PROPERTY_NAME:
+        return other
+    at += 1
+    read_length(&at, end, &span_end)
+    if span_end == at or span_end - at > LONGEST_NAME:
+        return other
+    at = span_end
+    if end - at < 4 or at[0] != PROPERTY_MULTIPLE or at[1] > 1 or at[2] != PROPERTY_VALUE:
+        return other
+    multiple[0] = at[1]
+    at += 3
+    if not read_length(&at, end, &span_end) or span_end != end:
+        return other
+    return _read_bare(at, end, text, other)
+
+
+# The parts of a serialised Reference, the key of an EntityProto.
+
+# Number << 3 | wire type.
+cdef enum:
+    REFERENCE_APP = 0x6A
+    REFERENCE_PATH = 0x72
+    ELEMENT_BEGIN = 0x0B
+    ELEMENT_KIND = 0x12
+    ELEMENT_ID = 0x18
+    ELEMENT_NAME = 0x22
+    ELEMENT_END = 0x0C
+    # The tag of the namespace has two bytes.
+    NAMESPACE_FIRST = 0xA2
+    NAMESPACE_SECOND = 0x01
+
+
+cdef inline bytes _read_ascii(Bytes* cursor, Bytes end):
+    # The text of a string after its tag; None, if it is not ASCII: protobuf judges other text.
+    cdef Bytes at = cursor[0]
+    cdef Bytes span_end
+    if not read_length(&at, end, &span_end):
+        return None
+    cursor[0] = at
+    while cursor[0] < span_end:
+        if cursor[0][0] >= 0x80:
+            return None
+        cursor[0] += 1
+    return PyBytes_FromStringAndSize(<const char*>at, span_end - at)
+
+
+cdef inline tuple _read_pair(Bytes* cursor, Bytes end):
+    # One element of a path, without its first tag.
+    cdef uint64_t number
+    identifier = None
+    if cursor[0] == end or cursor[0][0] != ELEMENT_KIND:
+        return None
+    cursor[0] += 1
+    kind = _read_ascii(cursor, end)
+    if kind is None or cursor[0] == end:
+        return None
+    if cursor[0][0] == ELEMENT_ID:
+        cursor[0] += 1
+        if not read_varint(cursor, end, &number):
+            return None
+        identifier = <int64_t>number or None
+    elif cursor[0][0] == ELEMENT_NAME:
+        cursor[0] += 1
+        identifier = _read_ascii(cursor, end)
+        if identifier is None:
+            return None
+        identifier = identifier or None
+    if cursor[0] == end or cursor[0][0] != ELEMENT_END:
+        return None
+    cursor[0] += 1
+    return kind, identifier
+
+
+cdef inline tuple read_path(Bytes at, Bytes end):
+    # As PropertyIndex.path(), for the encoding that protobuf writes.
+    cdef Bytes path_end
+    cdef list pairs = []
+    cdef bytes namespace = b""
+    if at == end or at[0] != REFERENCE_APP:
+        return None
+    at += 1
+    app = _read_ascii(&at, end)
+    if app is None or at == end or at[0] != REFERENCE_PATH:
+        return None
+    at += 1
+    if not read_length(&at, end, &path_end) or at == path_end:
+        return None
+    while at < path_end:
+        if at[0] != ELEMENT_BEGIN:
+            return None
+        at += 1
+        pair = _read_pair(&at, path_end)
+        if pair is None:
+            return None
+        pairs.append(pair)
+    if end - at > 2 and at[0] == NAMESPACE_FIRST and at[1] == NAMESPACE_SECOND:
+        at += 2
+        namespace = _read_ascii(&at, end)
+        if namespace is None:
+            return None
+    return (app, namespace, tuple(pairs)) if at == end else None
+
+
+# The layouts of properties: see lazyentity.codec.property_layout.
+
+cdef enum:
+    LAYOUT_SIZE = 4
+    OTHER_MEANING = 0xFF
+    COMPRESSED = 2
+    OTHER_URI = 4
+    NOTHING = 0x00
+    POINT = 0x2B
+    REFERENCE = 0x63
+    OTHER = 0xFF
+
+
+cdef inline bint _skip_span(Bytes* cursor, Bytes end) noexcept nogil:
+    cdef Bytes span_end
+    if not read_length(cursor, end, &span_end):
+        return 0
+    cursor[0] = span_end
+    return 1
+
+
+cdef inline bint _is_tag(Bytes at, Bytes end, uint8_t first) noexcept nogil:
+    # A tag of two bytes: the number of the field is 16 or more.
+    return end - at >= 2 and at[0] == first and at[1] == 0x01
+
+
+cdef inline bint _is_reference(Bytes at, Bytes end) noexcept nogil:
+    # Whether the bytes after its tag are a key of the one form.
+    cdef Bytes first
+    cdef uint64_t ignored
+    if at >= end or at[0] != 0x6A:
+        return 0
+    at += 1
+    if not _skip_span(&at, end):
+        return 0
+    first = at
+    while at < end and at[0] == 0x73:
+        at += 1
+        if at >= end or at[0] != 0x7A:
+            return 0
+        at += 1
+        if not _skip_span(&at, end):
+            return 0
+        if _is_tag(at, end, 0x80):
+            at += 2
+            if not read_varint(&at, end, &ignored):
+                return 0
+        elif _is_tag(at, end, 0x8A):
+            at += 2
+            if not _skip_span(&at, end):
+                return 0
+        if at >= end or at[0] != 0x74:
+            return 0
+        at += 1
+    if at == first:
+        return 0
+    if _is_tag(at, end, 0xA2):
+        at += 2
+        if not _skip_span(&at, end):
+            return 0
+    return end - at == 1 and at[0] == 0x64
+
+
+cdef inline uint8_t _kind_of_contents(Bytes at, Bytes end) noexcept nogil:
+    cdef uint8_t kind
+    cdef uint64_t ignored
+    cdef bint is_whole = 0
+    if at == end:
+        return NOTHING
+    kind = at[0]
+    at += 1
+    if kind == VALUE_INTEGER or kind == VALUE_BOOLEAN:
+        is_whole = read_varint(&at, end, &ignored) and at == end
+    elif kind == VALUE_STRING:
+        is_whole = _skip_span(&at, end) and at == end
+    elif kind == VALUE_DOUBLE:
+        is_whole = end - at == 8
+    elif kind == POINT:
+        is_whole = end - at == 19 and at[0] == 0x31 and at[9] == 0x39 and at[18] == 0x2C
+    elif kind == REFERENCE:
+        is_whole = _is_reference(at, end)
+    return kind if is_whole else OTHER
+
+
+cdef inline void write_layout(Bytes at, Bytes end, uint8_t field, uint8_t* layout) noexcept nogil:
+    # Writes the layout of a property that was indexed.
+    cdef Bytes span_end
+    cdef uint64_t meaning
+    layout[0] = field
+    layout[1] = layout[2] = 0
+    layout[3] = OTHER
+    if at[0] == PROPERTY_MEANING:
+        at += 1
+        read_varint(&at, end, &meaning)
+        layout[1] = <uint8_t>meaning if 0 < meaning < OTHER_MEANING else OTHER_MEANING
+    if at[0] == PROPERTY_MEANING_URI:
+        at += 1
+        read_length(&at, end, &span_end)
+        layout[2] = OTHER_URI
+        if span_end - at == 4 and memcmp(at, b"ZLIB", 4) == 0:
+            layout[2] = COMPRESSED
+        at = span_end
+    # The name follows: the index has checked that.
+    at += 1
+    _skip_span(&at, end)
+    if end - at < 4 or at[0] != PROPERTY_MULTIPLE or at[1] > 1 or at[2] != PROPERTY_VALUE:
+        return
+    layout[2] |= at[1]
+    at += 3
+    if read_length(&at, end, &span_end) and span_end == end:
+        layout[3] = _kind_of_contents(at, end)
+
+
+# The scanner: finds the entries of the properties, and so the shape.
+
+cdef inline bint match_entries(Shape shape, Bytes base, Bytes at, Bytes end, Scan* scan) noexcept:
+    # Scans an entity that is expected to have this shape, and finds the offsets of its entries.
+    cdef Bytes header = <Bytes>PyBytes_AS_STRING(shape.headers)
+    cdef Bytes entry_end
+    cdef unsigned char last_tag = 0
+    cdef Py_ssize_t index = 0
+    cdef uint32_t size
+    while at < end:
+        if not is_property(at, &last_tag):
+            if not next_other(&at, end, scan):
+                return 0
+            continue
+        if index == shape.count:
+            return 0
+        at += 1
+        scan.offsets[index] = <uint32_t>(at - base)
+        if not read_length(&at, end, &entry_end) or not find_name(&at, entry_end):
+            return 0
+        size = shape.header_sizes[index]
+        if size > entry_end - at or differ(at, header, size) or not is_rest(at + size, entry_end):
+            return 0
+        header += size
+        at = entry_end
+        index += 1
+    return index == shape.count
+
+
+cdef inline int scan_entries(Bytes base, Bytes at, Bytes end, Scan* scan) except -1:
+    # Scans an entity of any shape.
+    cdef Entry* entry
+    cdef Bytes entry_end
+    cdef Bytes name_end
+    cdef unsigned char last_tag = 0
+    while at < end:
+        if not is_property(at, &last_tag):
+            if not next_other(&at, end, scan):
+                return 0
+            continue
+        at += 1
+        entry = room_for_entry(scan)
+        entry.value = <uint32_t>(at - base)
+        if not read_length(&at, end, &entry_end) or not find_name(&at, entry_end):
+            return 0
+        entry.header = at
+        at += 1
+        if not read_length(&at, entry_end, &name_end) or not is_rest(name_end, entry_end):
+            return 0
+        entry.header_size = <uint32_t>(name_end - entry.header)
+        at = entry_end
+        scan.count += 1
+    return 1
+
+
+cdef inline uint32_t slot_of_first(Bytes at, Bytes end) noexcept nogil:
+    # Hashes the name of the first property.
+    cdef Bytes entry_end
+    cdef Bytes name_end
+    if not find_field(at, end, ENTITY_PROPERTY, &at, &entry_end) or not find_name(&at, entry_end):
+        return FIRST_SET_OF_PROTOS
+    at += 1
+    if not read_length(&at, entry_end, &name_end):
+        return FIRST_SET_OF_PROTOS
+    return FIRST_SET_OF_PROTOS + hash_bytes(at, name_end - at) % SETS
+
+
+# The index.
 
 cdef class PropertyIndex:
     """As :class:`lazyentity._backend.protocols.PropertyIndex`."""

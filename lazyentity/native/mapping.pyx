@@ -2,7 +2,7 @@
 
 Theory of operation. One pass over the bytes of an entity finds where each property's value starts, and
 checks the names against an earlier entity's names (its shape), entry header by entry header:
-:mod:`lazyentity.native.index`. Nothing else is looked at; a value is decoded from its span when it is
+:mod:`lazyentity.native.shapes`. Nothing else is looked at; a value is decoded from its span when it is
 read: :mod:`lazyentity.native.wiredict`, :mod:`lazyentity.native.values`.
 
 The scanner knows the encoding that servers send: entries with a name and then a value, values with one

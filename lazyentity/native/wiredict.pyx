@@ -1,20 +1,15 @@
 """The native backend's received bytes of an entity: one property's value, the key, flags.
 
-Nothing here decodes in place: :mod:`lazyentity.native.mapping` does. :mod:`lazyentity.native.index` finds
+Nothing here decodes in place: :mod:`lazyentity.native.mapping` does. :mod:`lazyentity.native.shapes` finds
 the names and the values.
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
-from cpython.dict cimport (
-    PyDict_GetItemWithError,
-    PyDict_Next,
-    PyDict_SetItem,
-    PyDict_Size,
-    PyDict_Update,
-)
+from cpython.dict cimport PyDict_GetItemWithError, PyDict_Next, PyDict_SetItem, PyDict_Size, PyDict_Update
 from cpython.object cimport PyObject
 from cpython.set cimport PySet_GET_SIZE
 from cpython.tuple cimport PyTuple_GET_ITEM, PyTuple_GET_SIZE
+from cpython.unicode cimport PyUnicode_DecodeUTF8
 
 from lazyentity.native cimport adapting
 from lazyentity.native.cpython cimport (
@@ -26,16 +21,82 @@ from lazyentity.native.cpython cimport (
     set_instance_dict,
     track,
 )
-from lazyentity.native.tags cimport VALUE_ARRAY, VALUE_ENTITY
-from lazyentity.native.wire cimport MAX_DEPTH, PROPERTY_DEPTH, TO_ITEM, Bytes
+from lazyentity.native.tags cimport ENTITY_KEY, ENTITY_PROPERTIES, VALUE_ARRAY, VALUE_ENTITY
+from lazyentity.native.wire cimport MAX_DEPTH, PROPERTY_DEPTH, TO_ITEM, Bytes, read_length, skip_any_field
 
 from google.protobuf.message import DecodeError
 
-from lazyentity.codec import errors
-from lazyentity.codec import fallback
+from lazyentity.codec import errors, fallback
 from lazyentity.codec.canonical import canonical_encodings
 from lazyentity.codec.encodable import changes_of
 from lazyentity.codec.values import meaning_of
+from lazyentity.profiling import observer
+
+# The part of a serialised entity that is written back as it came.
+
+cdef int _mark(Shape shape, object names, bytearray marks) except -1:
+    # Marks the properties of the wire that are among the names.
+    cdef PyObject* ordinal
+    for name in names:
+        ordinal = PyDict_GetItemWithError(shape._ordinals, name)
+        if ordinal != NULL:
+            marks[<Py_ssize_t><object>ordinal] = 1
+    return 0
+
+
+cdef bytes untouched_bytes(
+    bytes owner, Shape shape, Offsets* offsets, dict changed, object deleted, bint keeps_key
+):
+    # Returns the entity without some of its properties; None, if no property is left out.
+    cdef Bytes base = <Bytes>PyBytes_AS_STRING(owner)
+    cdef Bytes at = base + offsets.start
+    cdef Bytes end = base + offsets.end
+    cdef Bytes field
+    cdef Bytes entry_end
+    cdef Bytes name_end
+    cdef Bytes kept_from = at
+    cdef tuple names = shape.names
+    cdef Py_ssize_t index = 0
+    cdef bint is_kept
+    cdef bint any_deleted = bool(deleted)
+    cdef list kept = []
+    cdef bytearray touched = None
+    if keeps_key and not changed and not any_deleted:
+        return None
+    if names:
+        # Looked up once for each touched property, not for each property.
+        touched = bytearray(PyTuple_GET_SIZE(names))
+        _mark(shape, changed, touched)
+        _mark(shape, deleted, touched)
+    while at < end:
+        field = at
+        if at[0] == ENTITY_PROPERTIES:
+            at += 1
+            if not read_length(&at, end, &entry_end):
+                raise AssertionError("the scanner read this length")
+            if touched is not None:
+                is_kept = not touched[index]
+            else:
+                at += 1
+                if not read_length(&at, entry_end, &name_end):
+                    raise AssertionError("the scanner read this length")
+                name = PyUnicode_DecodeUTF8(<const char*>at, name_end - at, NULL)
+                is_kept = name not in changed and not (any_deleted and name in deleted)
+            at = entry_end
+            index += 1
+        else:
+            is_kept = keeps_key or at[0] != ENTITY_KEY
+            if not skip_any_field(&at, end):
+                raise AssertionError("the scanner read this field")
+        if not is_kept:
+            if kept_from < field:
+                kept.append(PyBytes_FromStringAndSize(<const char*>kept_from, field - kept_from))
+            kept_from = at
+    if kept_from == base + offsets.start:
+        return None
+    kept.append(PyBytes_FromStringAndSize(<const char*>kept_from, end - kept_from))
+    return b"".join(kept)
+
 
 cdef object NOTHING = frozenset()
 cdef object dict_items = dict.items
@@ -398,3 +459,40 @@ cdef object wire_dict_from_raw(type mapping_type, bytes raw):
     except DecodeError as error:
         raise errors.undecodable_entity(error, raw) from error
     raise AssertionError("protobuf encodes a map as entries of one name and one value")
+
+
+# The hook of a profile, which lazyentity.profiling.counters counts. An entity that arrives while a profile
+# runs gets CountedExtras in place of its extras. So decoding a property tests one pointer of the entity,
+# whether a profile runs or not.
+
+DATA = None
+
+
+cdef class CountedExtras(EntityExtras):
+    pass
+
+
+cdef int note_decoded(WireDict entity, list names, object operation) except -1:
+    # Counts properties that were decoded; the operation is empty, if each was by itself.
+    (<CountedExtras>entity._extras).counts.decode(names, operation)
+    return 0
+
+
+cdef int note_entity(WireDict entity, object counts) except -1:
+    # An entity that was read before keeps what was read.
+    cdef CountedExtras made = CountedExtras.__new__(CountedExtras)
+    cdef EntityExtras read = entity._extras
+    if read is not None:
+        made.key, made.meanings = read.key, read.meanings
+        made.policy, made.deleted_attributes = read.policy, read.deleted_attributes
+    made.counts = counts
+    set_extras(entity, made)
+    return 0
+
+
+def _follow(data):
+    global DATA
+    DATA = data
+
+
+observer.listen(_follow)
