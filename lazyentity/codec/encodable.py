@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Any
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 from lazyentity.codec import errors
 from lazyentity.codec.undecoded import UNDECODED
@@ -17,24 +18,38 @@ Changes = tuple[dict[Any, Any], Collection[Any], Collection[Any], int]
 - the number of names.
 """
 
-EncodableEntity = tuple[Any, Collection[str], bool, Any, Any, Any, int, Any, Any]
-"""An entity as it is to be written:
 
-- the lazy mapping whose undecoded properties are written as they came, or None;
-- names of properties on the wire that are neither written as they came nor encoded;
-- whether the key of that mapping is written as it came, too;
-- the ``google.cloud.datastore.Key`` to write, or None;
-- a dict of the properties to encode, or, of a class that overrides ``items()``, that method.
-  For a lazy mapping, it is a consistent copy, because other threads may decode more meanwhile.
-  A stock entity is its own dict: the client, too, iterates over it while it may change;
-- the entity, to be looked at again after code of the caller ran; None, if nobody can change it;
-- the number of names that a lazy mapping had at the moment of that copy; -1 for others;
-- the names to exclude from indexes, as ``Entity.exclude_from_indexes`` has them, and the meanings,
-  as ``Entity._meanings`` has them. For a stock entity, both are read from it.
-"""
+class EncodableEntity(NamedTuple):
+    """An entity as it is to be written.
+
+    Attributes:
+        properties: a dict of the properties to encode, or, of a class that overrides ``items()``,
+            that method. For a lazy mapping, it is a consistent copy, because other threads may
+            decode more meanwhile. A stock entity is its own dict: the client, too, iterates over it
+            while it may change.
+        owner: the entity, to be looked at again after code of the caller ran; None, if nobody can
+            change it.
+        key: the ``google.cloud.datastore.Key`` to write, or None.
+        source: the lazy mapping whose undecoded properties are written as they came, or None.
+        deleted: received properties that are neither written as they came nor encoded.
+        keeps_key: whether the key of the mapping is written as it came, too.
+        size: the number of names that a lazy mapping had at the moment of the copy; -1 for others.
+        excluded: the names to exclude from indexes, as ``Entity.exclude_from_indexes`` has them.
+        meanings: as ``Entity._meanings`` has them. For a stock entity, both are read from it.
+    """
+
+    properties: Any
+    owner: Any = None
+    key: Any = None
+    source: Any = None
+    deleted: Collection[str] = ()
+    keeps_key: bool = False
+    size: int = -1
+    excluded: Any = ()
+    meanings: Any = MappingProxyType({})
 
 
-OF_DICT: EncodableEntity = None, (), False, None, {}, None, -1, (), {}
+OF_DICT = EncodableEntity({})
 """The contents of the entity that the client makes of a dict, without its properties."""
 
 

@@ -21,6 +21,7 @@ from cpython.dict cimport PyDict_Check, PyDict_Copy, PyDict_Next, PyDict_Size
 from cpython.list cimport PyList_GET_ITEM, PyList_GET_SIZE
 from cpython.mem cimport PyMem_Free
 from cpython.object cimport PyObject
+from cpython.tuple cimport PyTuple_Check
 from libc.stdint cimport int64_t, uint8_t, uint64_t
 from libc.string cimport memcpy, memmove
 
@@ -66,7 +67,7 @@ from google.cloud.datastore.key import Key as _Key
 from google.protobuf.message import DecodeError
 
 from lazyentity.codec import messages
-from lazyentity.codec.encodable import OF_DICT as _OF_DICT
+from lazyentity.codec.encodable import OF_DICT as _OF_DICT, EncodableEntity
 from lazyentity.codec.keys import DIRECT as _DIRECT
 from lazyentity.pure import writing as encoder
 
@@ -463,7 +464,8 @@ cdef object ITEMS = dict.items
 cdef object CONTAINERS = (list, dict)
 cdef object DICT = dict
 cdef object LIST = list
-cdef tuple OF_DICT = _OF_DICT
+cdef tuple OF_DICT = <tuple>_OF_DICT
+cdef object new_tuple = tuple.__new__
 
 cdef bint put_name(Buffer* buffer, object name) except -1:
     cdef Py_ssize_t size
@@ -582,14 +584,26 @@ cdef bint put_value(
 cdef tuple contents_of(object entity, object encodable_of):
     # As encodable_of(), which takes longer for an entity of the client's own class.
     if type(entity) is Entity and Entity.items is ITEMS:
-        return None, (), False, entity.key, entity, entity, -1, (), None
-    return encodable_of(entity)
+        return entity, entity, entity.key, None, (), False, -1, (), None
+    return fields_of(encodable_of(entity))
+
+
+cdef tuple fields_of(object encodable):
+    if not PyTuple_Check(encodable):
+        raise TypeError(f"{encodable!r} is no EncodableEntity")
+    # Cython takes a subclass of tuple for one only where it does not check.
+    return <tuple>encodable
+
+
+cdef object named(tuple encodable):
+    # The class that the pure backend takes, whose making takes time.
+    return encodable if type(encodable) is EncodableEntity else new_tuple(EncodableEntity, encodable)
 
 
 cdef bint put_entity(Buffer* buffer, tuple encodable, int depth, object encodable_of) except -1:
     # Writes the fields of an Entity at a depth.
     cdef Survey found = ODD
-    source, deleted, keeps_key, key, properties, owner, _, _, _ = encodable
+    properties, owner, key, source, deleted, keeps_key, _, _, _ = encodable
     serialised = known_key(key)
     if PyDict_Check(properties):
         found = survey(properties, depth == OUTERMOST)
@@ -622,7 +636,7 @@ cdef int put_slowly(Buffer* buffer, tuple encodable, object encodable_of) except
     # Has the pure backend write an entity of which nothing was written yet.
     message = messages.Entity()
     buffer.runs += 1
-    if not encoder.write_entity(message, encodable, encodable_of):
+    if not encoder.write_entity(message, named(encodable), encodable_of):
         buffer.is_flat = 0
     return put_serialised(buffer, message.SerializeToString())
 
@@ -633,7 +647,7 @@ cdef int put_items(
     # Has the pure backend write properties.
     message = messages.Entity()
     buffer.runs += 1
-    if not encoder.write_properties(message, items, encodable, encodable_of):
+    if not encoder.write_properties(message, items, named(encodable), encodable_of):
         buffer.is_flat = 0
     return put_serialised(buffer, message.SerializeToString())
 
@@ -647,7 +661,7 @@ cdef int put_flags(
     )
     for item in message.array_value.values if is_list else ():
         item.ClearField("exclude_from_indexes")
-    encoder.write_flags(message, encodable, name, value, is_list)
+    encoder.write_flags(message, named(encodable), name, value, is_list)
     buffer.size = start
     return put_serialised(buffer, message.SerializeToString())
 
@@ -671,9 +685,10 @@ cdef bint put_properties(
     cdef bint is_storage
     is_storage = has_meanings = has_excluded = 0
     is_known = 1
-    owner = excluded = meanings = copied = None
+    owner = excluded = meanings = copied = deleted = None
+    size = -1
     if encodable is not OF_DICT:
-        _, _, _, _, copied, owner, size, excluded, meanings = encodable
+        copied, owner, _, _, deleted, _, size, excluded, meanings = encodable
         if <Py_ssize_t>size < 0 and used:
             try:
                 excluded = owner.exclude_from_indexes
@@ -694,15 +709,15 @@ cdef bint put_properties(
         value = <object>value_at
         if is_storage and not (type(name) is str and name in copied):
             if name in owner._shape.ordinals:
-                if name not in encodable[1]:
+                if name not in deleted:
                     # It was written as it came.
                     continue
-                encoder.recall_flag(encodable, name)
+                encoder.recall_flag(named(encodable), name)
                 has_excluded = is_known and bool(excluded)
         if not is_known or type(name) is not str or (has_meanings and name in meanings):
             # The pure encoder then asks these objects, as the client does.
-            current = None, (), False, None, {}, owner, encodable[6], excluded, meanings
-            put_items(buffer, ((name, value),), current, encodable_of)
+            current = EncodableEntity({}, owner, size=size, excluded=excluded, meanings=meanings)
+            put_items(buffer, ((name, value),), <tuple>current, encodable_of)
             is_excluded = 0
             entry = start = 0
         else:
@@ -716,7 +731,7 @@ cdef bint put_properties(
             # Anything may have changed. The client asks for flag and meaning after the value.
             runs = buffer.runs
             buffer.is_quiet = 0
-            excluded, meanings = encoder.flags_of(encodable)
+            excluded, meanings = encoder.flags_of(named(encodable))
             is_known = type(meanings) is dict and are_names(excluded)
             has_meanings = is_known and bool(meanings)
             has_excluded = is_known and bool(excluded)
@@ -759,10 +774,11 @@ def serialise_entity(entity, encodable_of):
         if made is not None:
             return made, True, True
     encodable = contents_of(entity, encodable_of)
+    source = encodable[3]
     made = serialised(encodable, encodable_of, &is_flat)
     if made is None:
-        return encoder.serialise_contents(encodable, encodable_of)
-    return made, bool(is_flat), encodable[0] is None
+        return encoder.serialise_contents(named(encodable), encodable_of)
+    return made, bool(is_flat), source is None
 
 
 def is_well_formed(bytes serialised not None):
@@ -774,7 +790,7 @@ def is_well_formed(bytes serialised not None):
 def write_entity(target, encodable, encodable_of):
     """As :meth:`lazyentity._backend.protocols.Backend.write_entity`."""
     cdef bint is_flat = 0
-    made = serialised(encodable, encodable_of, &is_flat)
+    made = serialised(fields_of(encodable), encodable_of, &is_flat)
     if made is not None:
         try:
             target.MergeFromString(made)

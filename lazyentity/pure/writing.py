@@ -33,22 +33,22 @@ def write_entity(
     target: Any, encodable: EncodableEntity, encodable_of: Callable[[Entity], EncodableEntity]
 ) -> bool:
     """As :meth:`lazyentity._backend.protocols.Backend.write_entity`."""
-    source, deleted, keeps_key, key, properties, _, size, _, _ = encodable
+    source = encodable.source
     if source is not None:
+        untouched = encodable.properties, encodable.deleted, encodable.keeps_key
         try:
-            source._merge_untouched(target, properties, deleted, keeps_key)
+            source._merge_untouched(target, *untouched)
         except DecodeError as error:
             # Of the native backend.
-            raw = source._untouched(properties, deleted, keeps_key)
-            raise errors.undecodable_entity(error, raw) from error
-    if key is not None:
-        target.key.CopyFrom(key.to_protobuf()._pb)
+            raise errors.undecodable_entity(error, source._untouched(*untouched)) from error
+    if encodable.key is not None:
+        target.key.CopyFrom(encodable.key.to_protobuf()._pb)
     items: Iterable[tuple[Any, Any]]
-    if not isinstance(properties, dict):
+    if not isinstance(encodable.properties, dict):
         # The items() of a class that overrides it.
-        items = properties()
-    elif size < 0:
-        items = dict.items(properties)
+        items = encodable.properties()
+    elif encodable.size < 0:
+        items = dict.items(encodable.properties)
     else:
         items = _live_items(encodable)
     return write_properties(target, items, encodable, encodable_of)
@@ -65,13 +65,14 @@ def serialise_contents(
     encodable: EncodableEntity, encodable_of: Callable[[Entity], EncodableEntity]
 ) -> tuple[bytes, bool, bool]:
     """Serialise an entity of these contents, as :func:`serialise_entity`."""
-    source, deleted, keeps_key, _, properties = encodable[:5]
+    source = encodable.source
     changed = messages.Entity()
-    is_flat = write_entity(changed, (None, *encodable[1:]), encodable_of)
+    is_flat = write_entity(changed, encodable._replace(source=None), encodable_of)
     serialised: bytes = changed.SerializeToString()
     if source is not None:
         # Protobuf merges concatenated encodings; these have no field in common.
-        serialised = source._untouched(properties, deleted, keeps_key) + serialised
+        untouched = source._untouched(encodable.properties, encodable.deleted, encodable.keeps_key)
+        serialised = untouched + serialised
     return serialised, is_flat, source is None
 
 
@@ -96,9 +97,9 @@ def write_properties(
     """
     values = target.properties
     is_flat = True
-    _, _, _, _, _, owner, size, excluded, meanings = encodable
+    owner, excluded, meanings = encodable.owner, encodable.excluded, encodable.meanings
     # The attributes of a lazy entity were just read.
-    is_current = owner is None or size >= 0
+    is_current = owner is None or encodable.size >= 0
     for name, value in items:
         message = values[name]
         is_list = isinstance(value, list)
@@ -123,17 +124,17 @@ def flags_of(encodable: EncodableEntity) -> tuple[Any, Any]:
     Raises:
         AttributeError: as the client raises it, if one of them was deleted.
     """
-    owner, size, excluded, meanings = encodable[5:]
+    owner = encodable.owner
     if owner is None:
-        return excluded, meanings
-    if size < 0:
+        return encodable.excluded, encodable.meanings
+    if encodable.size < 0:
         return owner.exclude_from_indexes, owner._meanings
     for name in owner._deleted_attributes:
         getattr(owner, name)
     attributes = owner._instance_dict()
     return (
-        attributes.get("exclude_from_indexes", excluded),
-        attributes.get("_meanings", meanings),
+        attributes.get("exclude_from_indexes", encodable.excluded),
+        attributes.get("_meanings", encodable.meanings),
     )
 
 
@@ -180,15 +181,15 @@ def _live_items(encodable: EncodableEntity) -> Iterator[tuple[Any, Any]]:
     Raises:
         RuntimeError: as a dict's iterator raises it.
     """
-    deleted, properties, owner, size = encodable[1], *encodable[4:7]
+    owner = encodable.owner
     items = iter(dict.items(owner))
-    if len(owner) != size:
+    if len(owner) != encodable.size:
         # Between the two lines above the iterator notices it.
         raise RuntimeError("dictionary changed size during iteration")
     received = owner._shape.ordinals
     for name, value in items:
-        if name not in properties and name in received:
-            if name not in deleted:
+        if name not in encodable.properties and name in received:
+            if name not in encodable.deleted:
                 # It was written as it came.
                 continue
             recall_flag(encodable, name)
@@ -197,10 +198,9 @@ def _live_items(encodable: EncodableEntity) -> Iterator[tuple[Any, Any]]:
 
 def recall_flag(encodable: EncodableEntity, name: Any) -> None:
     """Note the index flag of a received property that was deleted, and came back meanwhile."""
-    owner, _, excluded, _ = encodable[5:]
-    if "exclude_from_indexes" not in owner._instance_dict():
+    if "exclude_from_indexes" not in encodable.owner._instance_dict():
         # The set was made for these contents.
-        excluded.update(owner._wire_excluded((name,)))
+        encodable.excluded.update(encodable.owner._wire_excluded((name,)))
 
 
 def serialised_value(value: Any) -> bytes:

@@ -33,6 +33,7 @@ from google.protobuf.message import DecodeError
 from proto.datetime_helpers import DatetimeWithNanoseconds
 
 import lazyentity
+from lazyentity.codec.encodable import EncodableEntity
 from lazyentity.codec.undecoded import UNDECODED
 from lazyentity.encoding import _encodable_of
 from tests.backends.backends import NATIVE, REFUSALS
@@ -153,7 +154,7 @@ def _encoded(raw: bytes) -> None:
         too_deep = [too_deep]
     for value in (2**70, "\ud800", object(), (1,), {b"odd": 1}, stock_entity(raw), read, too_deep):
         properties = {"good": "x" * 2000, "other": {"inner": [1.5, value]}}
-        contents: Any = (None, (), False, None, properties, None, -1, set(), {})
+        contents = EncodableEntity(properties, excluded=set(), meanings={})
         _refusable(_write_entity, EntityMessage(), contents, _encodable_of)
     for received in (raw, raw[:-1], raw + b"\x0a\x05\x12\x03\x0a\x01\xff"):
         _is_well_formed(received)

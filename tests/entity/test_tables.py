@@ -231,13 +231,13 @@ def test_types_inside_are_not_made_alike(values: list[Any]) -> None:
     assert list(lazyentity.to_pandas(lazy, ["a"])["a"]) == [entity["a"] for entity in stock]
 
 
-@pytest.mark.parametrize(("library", "extra"), [("pandas", "pandas"), ("pyarrow", "arrow")])
-def test_missing_libraries(library: str, extra: str) -> None:
-    """The error names the extra that installs the library."""
+@pytest.mark.parametrize("library", ["pandas", "pyarrow"])
+def test_missing_libraries(library: str) -> None:
+    """The error says how to install the library."""
     to_table = {"pandas": lazyentity.to_pandas, "pyarrow": lazyentity.to_arrow}[library]
     with (
         mock.patch.dict("sys.modules", {library: None}),
-        pytest.raises(ImportError, match=rf"install lazyentity\[{extra}\]"),
+        pytest.raises(ImportError, match=f"`pip install {library}`"),
     ):
         to_table([], ["a"])
 
