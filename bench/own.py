@@ -23,7 +23,6 @@ from google.cloud import datastore
 from google.cloud.environment_vars import GCD_HOST
 
 import lazyentity
-from lazyentity._commands import emulator_project
 from lazyentity.bench.clients.datastore import converting
 from lazyentity.bench.entities import (
     EAGER,
@@ -374,3 +373,20 @@ def outcome(results: Results) -> str | None:
     named = [read for read in by_read if read not in READS]
     read = named[0] if named else "all" if "all" in by_read else [*by_read][-1]
     return by_read[read].sentence(results.own_call.rate)
+
+
+def emulator_project(variable: str) -> str | None:
+    """Return the default project of an emulator, None where none is used.
+
+    A client looks for a default project beside its credentials, and an emulator needs none.
+
+    Args:
+        variable: names the emulator's host, as ``DATASTORE_EMULATOR_HOST`` does.
+    """
+    if variable not in os.environ:
+        return None
+    given = (os.environ.get(name) for name in _PROJECTS)
+    return next(filter(None, given), "demo")
+
+
+_PROJECTS = ("GOOGLE_CLOUD_PROJECT", "DATASTORE_PROJECT_ID", "DATASTORE_DATASET")

@@ -15,7 +15,6 @@ from google.cloud.firestore_v1.field_path import FieldPath
 from google.cloud.firestore_v1.types import firestore as types
 
 import lazyentity
-from lazyentity._commands import emulator_project
 from lazyentity.bench import own, sides, verify
 from lazyentity.bench.harness import Case, Comparison, Task
 from lazyentity.patches.firestore.responses import QueryResponse
@@ -53,7 +52,7 @@ class Source:
     def _responses(self) -> tuple[Any, list[bytes]]:
         """A client, and the responses to the query."""
         client = firestore.Client(
-            project=self.project or emulator_project(HOST),
+            project=self.project or own.emulator_project(HOST),
             database=self.database,
             credentials=AnonymousCredentials() if HOST in os.environ else None,
         )

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-
 import click
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
@@ -18,23 +16,6 @@ def named(_context: click.Context, _parameter: click.Parameter, given: str | Non
     if given is not None and not given.strip():
         raise click.BadParameter("it is empty; give a name")
     return given
-
-
-def emulator_project(variable: str) -> str | None:
-    """Return the default project of an emulator, None where none is used.
-
-    A client looks for a default project beside its credentials, and an emulator needs none.
-
-    Args:
-        variable: names the emulator's host, as ``DATASTORE_EMULATOR_HOST`` does.
-    """
-    if variable not in os.environ:
-        return None
-    given = (os.environ.get(name) for name in _PROJECTS)
-    return next(filter(None, given), "demo")
-
-
-_PROJECTS = ("GOOGLE_CLOUD_PROJECT", "DATASTORE_PROJECT_ID", "DATASTORE_DATASET")
 
 
 def progress_bar() -> Progress:

@@ -1,4 +1,4 @@
-"""The readers of entities, and the decision about an RPC that is sent.
+"""The readers of entities, strict entities, and the decision about an RPC that is sent.
 
 ``patch()`` and ``wrap()`` choose the reader of a client or query. An RPC that is sent inside
 ``eager()`` has its own reader, which the handles of its response carry.
@@ -9,13 +9,12 @@ from __future__ import annotations
 import itertools
 import warnings
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 from lazyentity._backend import EntityReader, stock_from_raw
 from lazyentity._mode import is_eager
-from lazyentity.codec.describing import safe_repr
-from lazyentity.entity import LazyEntity
-from lazyentity.strict import make_strict
+from lazyentity.codec.describing import describe_entity, property_name, safe_repr
+from lazyentity.entity import LazyEntity, LazyEntityBase
 
 LAZY: Final = EntityReader(LazyEntity, stock_from_raw)
 """Makes lazy entities, with nothing decoded."""
@@ -64,3 +63,49 @@ def prepared_reader(names: Sequence[str], strict: bool) -> EntityReader:
 def reader_of_rpc() -> EntityReader | None:
     """Return the reader of an RPC that is sent now; None, if the client or query decides."""
     return STOCK if is_eager() else None
+
+
+def make_strict(entity: LazyEntityBase) -> None:
+    """Make a lazy entity refuse to decode any more properties.
+
+    Entities embedded in it are left as they are.
+    """
+    entity._policy = STRICT
+
+
+class Strict:
+    """The policy of an entity that refuses to decode.
+
+    Every operation that would decode a property raises RuntimeError. Code that reads entities often
+    catches KeyError, AttributeError and ValueError, and would take the property for missing or
+    malformed.
+
+    Two things still decode: ``lazyentity.prefetch()``, and writing by a patched client, which needs
+    a property whose index flag was changed. An unpatched client reads an entity by ``items()`` to
+    write it, which is refused.
+    """
+
+    __slots__ = ()
+
+    def refuse(self, entity: Any, name: str) -> NoReturn:
+        """Refuse to read the undecoded property ``name``."""
+        raise RuntimeError(
+            f"property {property_name(name)} of {_describe(entity)} was not prefetched, and the "
+            "query or client is strict; name the property in prefetch=, or decode it by "
+            "lazyentity.prefetch(entity, name)"
+        )
+
+    def refuse_all(self, entity: Any, operation: str) -> NoReturn:
+        """Refuse an operation that reads all properties, some of which are undecoded."""
+        raise RuntimeError(
+            f"{operation} reads all properties of {_describe(entity)}, some of which were not "
+            "prefetched, and the query or client is strict; read single properties, or decode all "
+            "by lazyentity.prefetch(entity, *entity)"
+        )
+
+
+STRICT: Final = Strict()
+
+
+def _describe(entity: Any) -> str:
+    return describe_entity(lambda: entity.key)

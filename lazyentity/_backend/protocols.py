@@ -68,7 +68,7 @@ class LazyMapping(Protocol):
     def _shape(self) -> Shape: ...
     @property
     def _policy(self) -> Any:
-        """Refuses to decode, see :mod:`lazyentity.strict`; None, if decoding is free."""
+        """Refuses to decode, see :mod:`lazyentity.readers`; None, if decoding is free."""
 
     @_policy.setter
     def _policy(self, policy: Any) -> None: ...

@@ -1,14 +1,18 @@
-"""Properties of a serialised entity, parsed and converted one by one."""
+"""Protobuf in place of a scanner: entities encoded as servers do, properties parsed one by one.
+
+The canonical encoding of an entity is the one that servers send and an index relies on. Each entry
+of the properties is one name and then one value, and nothing else; the key comes once.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from google.cloud.datastore.key import Key
 from google.protobuf.message import DecodeError
 
-from lazyentity.codec import errors, messages
+from lazyentity.codec import errors, messages, shadow
 from lazyentity.codec.keys import key_from_raw
 from lazyentity.codec.values import CASE_NUMBERS, is_excluded, property_value
 
@@ -89,3 +93,33 @@ def key(raw: bytes) -> Key | None:
         return key_from_raw(raw)
     except DecodeError as error:
         raise errors.undecodable_entity(error, raw) from error
+
+
+def canonical_encodings(raw: bytes) -> Iterator[bytes]:
+    """Encode the serialised entity ``raw`` as protobuf does.
+
+    An unknown field that looks like an entry makes an encoding impossible to index. So there are
+    three encodings, each with less in it:
+
+    - the first has everything that was in ``raw``;
+    - the second lacks unknown fields that look like entries;
+    - the third lacks every field that is unknown to ``Entity``.
+
+    Fields unknown to the values are in all of them.
+
+    Raises:
+        google.protobuf.message.DecodeError: if anything in ``raw`` is malformed.
+    """
+    message = messages.Entity.FromString(raw)
+    encoded = message.SerializeToString()
+    yield encoded
+    known = messages.Entity()
+    if message.HasField("key"):
+        known.key.CopyFrom(message.key)
+    known.properties.MergeFrom(message.properties)
+    known_encoded = known.SerializeToString()
+    unknown = shadow.EntityParts.FromString(encoded)
+    unknown.ClearField("key")
+    unknown.ClearField("properties")
+    yield known_encoded + unknown.SerializeToString()
+    yield known_encoded

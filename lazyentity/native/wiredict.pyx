@@ -27,7 +27,6 @@ from lazyentity.native.wire cimport MAX_DEPTH, PROPERTY_DEPTH, TO_ITEM, Bytes, r
 from google.protobuf.message import DecodeError
 
 from lazyentity.codec import errors, fallback
-from lazyentity.codec.canonical import canonical_encodings
 from lazyentity.codec.encodable import changes_of
 from lazyentity.codec.values import meaning_of
 from lazyentity.profiling import observer
@@ -453,7 +452,7 @@ cdef object wire_dict_from_raw(type mapping_type, bytes raw):
     if _take_up(mapping, raw, 0, PyBytes_GET_SIZE(raw)):
         return mapping
     try:
-        for encoded in canonical_encodings(raw):
+        for encoded in fallback.canonical_encodings(raw):
             if _take_up(mapping, encoded, 0, PyBytes_GET_SIZE(encoded)):
                 return mapping
     except DecodeError as error:

@@ -190,13 +190,6 @@ def conversion_of(client: datastore_client.Client) -> Callable[[Any], Any]:
     return lambda message: helpers.entity_from_protobuf(message)
 
 
-def gets_as_known(client: datastore_client.Client) -> bool:
-    """Whether ``client.get()`` runs no code of a subclass, and nobody else's."""
-    kind = type(client)
-    is_known = kind in (datastore_client.Client, _subclasses.get(datastore_client.Client))
-    return is_known and CLIENT.guard.is_intact()
-
-
 def reader_of(client: datastore_client.Client) -> EntityReader | None:
     """Return the reader of a client, patched or wrapped; None if the client makes the entities."""
     if isinstance(client, _LazyReads):

@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 import lazyentity
 from lazyentity.bulk import BulkError, get_many, reading, requests
 from lazyentity.bulk.calls import Call
-from lazyentity.strict import STRICT
+from lazyentity.readers import STRICT
 from tests.bulk.services import (
     FAST,
     RecordingService,

@@ -15,7 +15,7 @@ from google.protobuf.message import DecodeError
 import lazyentity
 from lazyentity import LazyEntity
 from lazyentity.codec.undecoded import UNDECODED
-from lazyentity.strict import make_strict
+from lazyentity.readers import make_strict
 from tests.support import hostile
 from tests.support.snapshots import outcome
 from tests.support.stock import reparsed

@@ -22,7 +22,7 @@ import lazyentity
 from lazyentity import LazyEntity
 from lazyentity.codec.undecoded import UNDECODED
 from lazyentity.plain import plain_copy
-from lazyentity.strict import make_strict
+from lazyentity.readers import make_strict
 from tests.backends.columns import assert_same_column, columns_of, row
 from tests.conftest import BACKENDS, IMPLEMENTATIONS
 from tests.entity.test_plain import DRAWN, change, plain

@@ -18,7 +18,7 @@ from hypothesis import given
 
 import lazyentity
 from lazyentity import LazyEntity
-from lazyentity.strict import make_strict
+from lazyentity.readers import make_strict
 from tests.entity.consumption import COPIES, PICKLES, holding
 from tests.entity.test_plain import DRAWN, VALID, change
 from tests.support.snapshots import snapshot

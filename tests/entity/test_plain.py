@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import lazyentity
 from lazyentity import LazyEntity
 from lazyentity.codec.undecoded import UNDECODED
-from lazyentity.strict import make_strict
+from lazyentity.readers import make_strict
 from tests.backends.malformed import entity_of
 from tests.support.snapshots import Raised, outcome, snapshot
 from tests.support.stock import EntityMessage, encoded, lazy_entities_in, stock_entity

@@ -14,7 +14,7 @@ from google.cloud.datastore.entity import Entity
 
 import lazyentity
 from lazyentity import LazyEntity
-from lazyentity.strict import make_strict
+from lazyentity.readers import make_strict
 from tests.support.snapshots import snapshot
 from tests.support.stock import content, encoded, reparsed, stock_entity
 from tests.support.strategies.samples import PLAIN, RICH, plain_properties, serialise

@@ -29,8 +29,7 @@ from lazyentity.detached import DetachedEntity
 from lazyentity.entity import LazyEntity, derived_type
 from lazyentity.native.documents import DocumentBytes
 from lazyentity.patches.api import responses
-from lazyentity.readers import LAZY, STOCK
-from lazyentity.strict import make_strict
+from lazyentity.readers import LAZY, STOCK, make_strict
 from tests.backends import indexes
 from tests.fuzz import documents, hostile, material, running
 from tests.fuzz.hostile import Evil
