@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 
 DISABLE: Final = "LAZYENTITY_DISABLE"
 """Patch nothing."""
-EAGER: Final = "LAZYENTITY_EAGER"
+EAGER_SWITCH: Final = "LAZYENTITY_EAGER"
 """Return stock entities unless the caller passes ``eager=False``."""
 ADAPTERS: Final = "LAZYENTITY_ADAPTERS"
 """Adapt libraries of C code; on by default."""

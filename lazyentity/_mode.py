@@ -7,8 +7,7 @@ import contextvars
 import functools
 from collections.abc import Callable, Iterator
 
-from lazyentity._environment import DISABLE, is_set
-from lazyentity._environment import EAGER as EAGER_SWITCH
+from lazyentity._environment import DISABLE, EAGER_SWITCH, is_set
 
 EAGER: contextvars.ContextVar[bool] = contextvars.ContextVar("lazyentity.eager", default=False)
 

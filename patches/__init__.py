@@ -11,7 +11,7 @@ import sys
 from typing import cast
 
 from lazyentity._environment import (
-    EAGER,
+    EAGER_SWITCH,
     expected_backend,
     is_disabled,
     is_set,
@@ -123,7 +123,7 @@ def patch(*names: ClientName, strict: bool = False, eager: bool | None = None) -
     lacking = [client for client in selected if client.lacks_native()]
     selected = [client for client in selected if client not in lacking]
     _tell_of_lacking(lacking, names, strict)
-    is_eager = is_set(EAGER) if eager is None else eager
+    is_eager = is_set(EAGER_SWITCH) if eager is None else eager
     # Another thread may be importing a client, and takes the lock when it has done so. Wait for it
     # without the lock.
     imported = {

@@ -643,7 +643,7 @@ class PropertyIndex(Protocol):
     takes: ClassVar[bool]
 
     @classmethod
-    def of(cls, raw: bytes) -> Any:
+    def from_bytes(cls, raw: bytes) -> Any:
         """Index a serialised entity, and keep the bytes.
 
         Returns:

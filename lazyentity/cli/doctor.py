@@ -27,7 +27,7 @@ from lazyentity import patches
 from lazyentity._environment import (
     ADAPTERS,
     DISABLE,
-    EAGER,
+    EAGER_SWITCH,
     PROFILE,
     PROFILE_PROCESS,
     REQUEST,
@@ -401,7 +401,7 @@ KNOWN: Final = {
     ADAPTERS: "libraries in C that bypass dict methods see a sentinel for unread properties",
     REQUEST: "requires a backend",
     DISABLE: "patch() does nothing",
-    EAGER: "reads return stock entities, decoded faster",
+    EAGER_SWITCH: "reads return stock entities, decoded faster",
     PROFILE: "reads are counted, which takes time",
 }
 """The variables of lazyentity, and their effects."""

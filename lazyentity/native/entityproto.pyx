@@ -461,8 +461,8 @@ cdef class PropertyIndex:
         PyMem_Free(self._entries)
 
     @classmethod
-    def of(cls, bytes raw not None):
-        """As :meth:`lazyentity._backend.protocols.PropertyIndex.of`."""
+    def from_bytes(cls, bytes raw not None):
+        """As :meth:`lazyentity._backend.protocols.PropertyIndex.from_bytes`."""
         cdef Bytes base = <Bytes>PyBytes_AS_STRING(raw)
         cdef Bytes end = base + PyBytes_GET_SIZE(raw)
         cdef PropertyIndex made

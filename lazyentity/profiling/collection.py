@@ -119,7 +119,7 @@ class Profile:
 
         if self._start is None:
             raise RuntimeError("this profile was never started")
-        return Report.of(self._counted or _collection.now().since(self._began()))
+        return Report.from_counts(self._counted or _collection.now().since(self._began()))
 
     def _began(self) -> Snapshot:
         """Return the counts at the start; a forked child began with no data."""

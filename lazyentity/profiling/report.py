@@ -116,7 +116,7 @@ class Report:
     advice: tuple[Advice, ...]
 
     @classmethod
-    def of(cls, counted: Snapshot) -> Report:
+    def from_counts(cls, counted: Snapshot) -> Report:
         """Make the report of what was counted between two moments."""
         by_kind: dict[str | None, Counts] = {}
         for (_, kind), counts in counted.received.items():

@@ -117,7 +117,7 @@ class LookupBytes(_RequestBytes):
     _real = datastore_pb2.LookupRequest
 
     @classmethod
-    def of(cls, project: str, database: str, keys: Iterable[bytes]) -> Any:
+    def from_keys(cls, project: str, database: str, keys: Iterable[bytes]) -> Any:
         """Make the request that the client makes of these keys when it is given no options.
 
         Args:
@@ -145,7 +145,7 @@ class QueryBytes(_RequestBytes):
     _real = datastore_pb2.RunQueryRequest
 
     @classmethod
-    def of(cls, project: str, database: str | None, head: bytes, query: Any) -> Any:
+    def from_query(cls, project: str, database: str | None, head: bytes, query: Any) -> Any:
         """Make the request that the client makes of a query when it is given no options.
 
         Args:
@@ -192,7 +192,7 @@ class MutationBytes(Changeable):
     """None, until the message is made."""
 
     @classmethod
-    def of(cls, operation: str, serialised: bytes) -> Any:
+    def from_entity(cls, operation: str, serialised: bytes) -> Any:
         """Make a mutation.
 
         Args:

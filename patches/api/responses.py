@@ -167,7 +167,7 @@ class QueryResultBatch(_ResultsProxy):
     _entities: ResponseEntities | None
 
     @classmethod
-    def of(cls, received: _ResponseBytes, entities: ResponseEntities | None) -> QueryResultBatch:
+    def made(cls, received: _ResponseBytes, entities: ResponseEntities | None) -> QueryResultBatch:
         batch: QueryResultBatch = object.__new__(cls)
         batch._received, batch._entities = received, entities
         return batch
@@ -205,7 +205,7 @@ class RunQueryResponse(_ReadResponse):
 
     def _split(self, raw: bytes) -> bytes:
         rest, entities = split_query(raw, self._received.rpc, EntityResult)
-        self._batch = QueryResultBatch.of(self._received, entities)
+        self._batch = QueryResultBatch.made(self._received, entities)
         return rest
 
     def _has_whole_entities(self) -> bool:

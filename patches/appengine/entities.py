@@ -87,7 +87,7 @@ class LazyEntity(LazyValueDict, Entity):  # type: ignore[misc]  # upstream is un
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
         """Called like ``Entity``, the class makes an ordinary entity."""
-        return cls._of(PropertyIndex.of(b""))
+        return cls._of(PropertyIndex.from_bytes(b""))
 
     @classmethod
     def _of(cls, index: Any) -> Any:

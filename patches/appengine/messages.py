@@ -29,7 +29,7 @@ def index_of(message: Any) -> Any:
         The :class:`~lazyentity._backend.protocols.PropertyIndex`; None, if there can be none.
     """
     # A message without a required field can be parsed as well.
-    return PropertyIndex.of(message.SerializePartialToString())
+    return PropertyIndex.from_bytes(message.SerializePartialToString())
 
 
 def index_of_bytes(raw: bytes) -> Any:
@@ -38,7 +38,7 @@ def index_of_bytes(raw: bytes) -> Any:
     Raises:
         google.protobuf.message.DecodeError: if the bytes are malformed.
     """
-    index = PropertyIndex.of(raw)
+    index = PropertyIndex.from_bytes(raw)
     return index_of(EntityProto.FromString(raw)) if index is None else index
 
 

@@ -40,7 +40,7 @@ def _template(entity: LazyEntity) -> dict[Any, Any]:
     return template
 
 
-class LazyProperties(LazyValueDict):
+class ElementProperties(LazyValueDict):
     """The attribute ``properties`` of an element, converted one by one.
 
     Attributes:
@@ -52,9 +52,9 @@ class LazyProperties(LazyValueDict):
     _entity: LazyEntity
 
     @classmethod
-    def of(cls, entity: LazyEntity) -> LazyProperties:
+    def from_entity(cls, entity: LazyEntity) -> ElementProperties:
         """Make the dict, with all names and no value."""
-        made: LazyProperties = _new_dict(cls)
+        made: ElementProperties = _new_dict(cls)
         made._entity = entity
         _fill(made, _template(entity))
         return made
@@ -174,7 +174,7 @@ class LazyElement(types.Entity):  # type: ignore[misc]  # announces no types
 
     key = _Made(lambda entity: types.Key.from_client_key(entity.key))
     exclude_from_indexes = _Made(lambda entity: set(entity.exclude_from_indexes))
-    properties = _Made(LazyProperties.of)
+    properties = _Made(ElementProperties.from_entity)
 
     def _entity(self) -> LazyEntity:
         received = self._received
@@ -192,7 +192,7 @@ class LazyElement(types.Entity):  # type: ignore[misc]  # announces no types
         if "properties" not in attributes:
             assigned, deleted = NOTHING.assigned, NOTHING.deleted
         elif (
-            isinstance(properties := attributes["properties"], LazyProperties)
+            isinstance(properties := attributes["properties"], ElementProperties)
             and properties._entity is entity
         ):
             assigned, deleted = properties.changes()

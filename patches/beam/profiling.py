@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from lazyentity.patches.beam.elements import LazyProperties
+from lazyentity.patches.beam.elements import ElementProperties
 
 if TYPE_CHECKING:
     from lazyentity.profiling.counters import EntityCounts
 
 
-class _Counted(LazyProperties):
+class _Counted(ElementProperties):
     """The properties of an element whose entity is counted.
 
     Attributes:
@@ -35,6 +35,6 @@ def count_element(element: Any, entity_counts: EntityCounts) -> None:
         entity_counts: of its entity.
     """
     entity_counts.without_options += 1
-    properties: Any = _Counted.of(element._entity())
+    properties: Any = _Counted.from_entity(element._entity())
     properties._entity_counts = entity_counts
     vars(element)["properties"] = properties

@@ -63,7 +63,7 @@ def look_up(
         return None
     entities: list[Iterator[Any]] = []
     for _ in range(client_module._MAX_LOOPS):
-        response = api.lookup(request=LookupBytes.of(project, database, serialised), **given)
+        response = api.lookup(request=LookupBytes.from_keys(project, database, serialised), **given)
         # At once, as the client: an interceptor may answer with the same response again.
         if type(response) is LookupResponse:
             read_next = iter(response._found).read_next

@@ -144,7 +144,7 @@ def next_page(iterator: Any, reader: EntityReader) -> Any:
     api = client._datastore_api
     if not is_lazy(api, "run_query"):
         return None
-    request = QueryBytes.of(project, database, head, message)
+    request = QueryBytes.from_query(project, database, head, message)
     given = {"retry": iterator._retry, "timeout": iterator._timeout}
     response = api.run_query(
         request=request, **{name: value for name, value in given.items() if value is not None}

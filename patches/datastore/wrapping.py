@@ -12,8 +12,7 @@ from google.cloud.datastore.query import Iterator, Query
 
 from lazyentity._backend import EntityReader
 from lazyentity._dispatch import hint_for, register_unboxed
-from lazyentity._environment import EAGER as EAGER_SWITCH
-from lazyentity._environment import is_set
+from lazyentity._environment import EAGER_SWITCH, is_set
 from lazyentity._mode import require_flag
 from lazyentity.codec.describing import describe_type, safe_repr
 from lazyentity.patches import adapters
@@ -55,7 +54,7 @@ class _Streamed(Protocol):
 _Wrapped = TypeVar("_Wrapped", bound=datastore_client.Client | Query | _WithCollections | _Streamed)
 
 
-class _LazyReads:
+class _LazyWrapper:
     """Marks the classes that :func:`wrap` makes.
 
     Attributes:
@@ -68,7 +67,7 @@ class _LazyReads:
     _lazyentity_reader: EntityReader
 
 
-class _LazyClient(_LazyReads, datastore_client.Client):
+class _LazyClient(_LazyWrapper, datastore_client.Client):
     """The differences of a wrapped client; a caller's own subclass goes before it."""
 
     @property
@@ -143,7 +142,7 @@ def _convert(iterator: Any, message: Any) -> Any:
     return read_message(message, iterator._lazyentity_reader)
 
 
-class _LazyQuery(_LazyReads, Query):
+class _LazyQuery(_LazyWrapper, Query):
     """The differences of a wrapped query; a caller's own subclass goes before it."""
 
     def fetch(self, *args: Any, **kwargs: Any) -> Any:
@@ -169,7 +168,7 @@ def reading(client: datastore_client.Client) -> datastore_client.Client:
     Args:
         client: patched, wrapped or stock. A stock one reads stock entities, decoded by lazyentity.
     """
-    if isinstance(client, _LazyReads) or CLIENT.patch.active:
+    if isinstance(client, _LazyWrapper) or CLIENT.patch.active:
         return client
     try:
         return _wrap(client, STOCK)  # type: ignore[no-any-return]  # as its argument
@@ -184,7 +183,7 @@ def conversion_of(client: datastore_client.Client) -> Callable[[Any], Any]:
     Args:
         client: patched, wrapped or stock.
     """
-    if isinstance(client, _LazyReads):
+    if isinstance(client, _LazyWrapper):
         return functools.partial(read_message, reader=client._lazyentity_reader)
     # Looked up at each call: patching the client replaces it.
     return lambda message: helpers.entity_from_protobuf(message)
@@ -192,7 +191,7 @@ def conversion_of(client: datastore_client.Client) -> Callable[[Any], Any]:
 
 def reader_of(client: datastore_client.Client) -> EntityReader | None:
     """Return the reader of a client, patched or wrapped; None if the client makes the entities."""
-    if isinstance(client, _LazyReads):
+    if isinstance(client, _LazyWrapper):
         return client._lazyentity_reader
     if CLIENT.patch.active and CLIENT.guard.is_intact():
         return STOCK if CLIENT.patch.eager else LAZY
@@ -218,7 +217,7 @@ _subclasses: dict[type, type] = {}
 
 def _lazy_subclass(kind: type) -> type | None:
     """Return the class that wraps an instance of ``kind``; None, if there is none."""
-    if issubclass(kind, _LazyReads):
+    if issubclass(kind, _LazyWrapper):
         return kind
     for stock, lazy in ((datastore_client.Client, _LazyClient), (Query, _LazyQuery)):
         if issubclass(kind, stock):
@@ -333,6 +332,6 @@ def wrap(
     if not is_eager:
         adapters.install()
     given: Any = query_or_client
-    is_wrapped = isinstance(given, _LazyReads) and eager is None and not names and not strict
+    is_wrapped = isinstance(given, _LazyWrapper) and eager is None and not names and not strict
     reader = STOCK if is_eager else prepared_reader(names, strict)
     return cast(_Wrapped, given if is_wrapped else _wrap(given, reader))

@@ -99,7 +99,7 @@ def _put(batch: Any, entity: Any, project: Any, database: Any) -> bool:
     try:
         encoded = sendable_entity(entity)
         if type(encoded) is bytes:
-            mutation = MutationBytes.of(operation, encoded)
+            mutation = MutationBytes.from_entity(operation, encoded)
         else:
             getattr(mutation._pb, operation).CopyFrom(encoded)
     except ValueError as error:

@@ -112,7 +112,7 @@ def _time_message(time: Any) -> Timestamp:
     return Timestamp(seconds=since.days * 86400 + since.seconds, nanos=time.nanosecond)
 
 
-class LookupResponse(DocumentResponse):
+class BatchGetResponse(DocumentResponse):
     """A proxy of a ``google.firestore.v1.BatchGetDocumentsResponse``."""
 
     __slots__ = ()
@@ -120,5 +120,5 @@ class LookupResponse(DocumentResponse):
     _real = firestore_pb2.BatchGetDocumentsResponse
 
 
-RESPONSES = frozenset((QueryResponse, LookupResponse))
+RESPONSES = frozenset((QueryResponse, BatchGetResponse))
 """The classes of responses with one document."""

@@ -27,7 +27,7 @@ from lazyentity._dispatch import register
 from lazyentity._mode import is_eager
 from lazyentity.patches.firestore import operations
 from lazyentity.patches.firestore.messages import REQUESTS, serialised
-from lazyentity.patches.firestore.responses import LookupResponse, QueryResponse
+from lazyentity.patches.firestore.responses import BatchGetResponse, QueryResponse
 from lazyentity.patches.firestore.seams import CLIENT, GUARD
 
 # Where there are lazy snapshots, the functions of lazyentity take them.
@@ -37,7 +37,7 @@ _READS: dict[str, tuple[str, Any, Any]] = {
     "batch_get_documents": (
         "BatchGetDocuments",
         firestore_pb2.BatchGetDocumentsRequest,
-        LookupResponse,
+        BatchGetResponse,
     ),
     "run_query": ("RunQuery", firestore_pb2.RunQueryRequest, QueryResponse),
 }

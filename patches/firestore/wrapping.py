@@ -18,7 +18,7 @@ from google.cloud.firestore_v1.base_document import BaseDocumentReference
 from google.cloud.firestore_v1.base_query import BaseQuery
 from google.cloud.firestore_v1.base_vector_query import BaseVectorQuery
 
-from lazyentity._environment import EAGER, is_set
+from lazyentity._environment import EAGER_SWITCH, is_set
 from lazyentity._mode import is_eager
 from lazyentity.codec.describing import describe_type
 from lazyentity.patches.firestore.seams import CLIENT, CONVERSIONS
@@ -111,4 +111,4 @@ def wrap(given: Any, names: Sequence[str], strict: bool, eager: bool | None) -> 
     install()
     if isinstance(given, _LazyReads) and eager is None:
         return given
-    return _bound(given, is_set(EAGER) if eager is None else eager)
+    return _bound(given, is_set(EAGER_SWITCH) if eager is None else eager)

@@ -27,7 +27,7 @@ _NULL, _ARRAY = CASE_NUMBERS["null_value"], CASE_NUMBERS["array_value"]
 _NULL_OR_ARRAY_ONLY = bytes(number if number in (_NULL, _ARRAY) else 0 for number in range(256))
 
 
-class LazyProperties(LazyValueDict):
+class ExpandoProperties(LazyValueDict):
     """The properties of an ``Expando``: dynamic properties are made when asked for."""
 
     __slots__ = ("_dynamic", "_repeated")
@@ -106,7 +106,7 @@ class DynamicProperties:
         vars(made).update(state, _name=name, _code_name=name)
         return made
 
-    def values_and_properties(self, entity: Any) -> tuple[dict[str, Any], LazyProperties | None]:
+    def values_and_properties(self, entity: Any) -> tuple[dict[str, Any], ExpandoProperties | None]:
         """Return the values and the properties of a model of an entity.
 
         Args:
@@ -123,7 +123,7 @@ class DynamicProperties:
         values, template, repeated = pattern
         if len(template) == len(self._defined):
             return values, None
-        properties: Any = LazyProperties()
+        properties: Any = ExpandoProperties()
         properties._dynamic = self
         properties._repeated = repeated
         _fill(properties, template)

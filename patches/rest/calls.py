@@ -82,7 +82,7 @@ def replace_init(original: Any, is_active: Callable[[], bool]) -> Any:
         if type(properties) is JsonProperties:
             # A copy: the application's own functions hold the dict too, and may change it later.
             properties = JsonProperties(properties)
-        lazy = LazyProperties.of(properties, entity.value_kind)
+        lazy = LazyProperties.from_json(properties, entity.value_kind)
         if observer.data is not None:
             count_entity(lazy, key, observer.data)
         entity.properties = lazy

@@ -62,7 +62,7 @@ class LazyProperties(LazyValueDict):
     _value_kind: Any
 
     @classmethod
-    def of(cls, received: JsonProperties, value_kind: Any) -> LazyProperties:
+    def from_json(cls, received: JsonProperties, value_kind: Any) -> LazyProperties:
         """Make the dict, with all names and no value.
 
         Args:

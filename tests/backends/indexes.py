@@ -135,7 +135,7 @@ def assert_same_index(raw: bytes) -> None:
     Args:
         raw: bytes that are taken for a serialised ``EntityProto``.
     """
-    native = NATIVE.of(raw)
+    native = NATIVE.from_bytes(raw)
     if native is None:
         return
     found = described(native)

@@ -196,7 +196,7 @@ def _columns(raw: bytes) -> None:
 
 
 def _indexed(raw: bytes) -> None:
-    index = PROPERTY_INDEX.of(raw)
+    index = PROPERTY_INDEX.from_bytes(raw)
     if index is not None:
         everything_about(index)
         for name in index.names:

@@ -103,7 +103,7 @@ def test_as_protobuf_finds_it(raw: bytes) -> None:
 
 
 def test_sample() -> None:
-    index = NATIVE.of(SAMPLE)
+    index = NATIVE.from_bytes(SAMPLE)
     assert index.names == ("one", "two", "point", "raw")
     assert index.raw_names() == {"raw"}
     assert len(index.properties("two")) == 2
@@ -120,7 +120,7 @@ def test_lists(order: str, expected: list[int]) -> None:
         field(3, name.encode()) + b"\x20\x01" + field(5, bytes([8, ordinal]))
         for ordinal, name in enumerate(order)
     ]
-    index = NATIVE.of(b"".join(field(PROPERTY, each) for each in entries))
+    index = NATIVE.from_bytes(b"".join(field(PROPERTY, each) for each in entries))
     assert index.properties("a") == [entries[ordinal] for ordinal in expected]
 
 
@@ -139,7 +139,7 @@ def test_plain_values(name: bytes, value: bytes, multiple: bool, text: bool) -> 
         b"\x1a\x01x": "x" if text else b"x",
         b"\x21abcdefgh": 8.540883223036124e194,
     }.get(value, UNDECODED)
-    found = NATIVE.of(raw).value(name.decode(), text)
+    found = NATIVE.from_bytes(raw).value(name.decode(), text)
     if expected is UNDECODED:
         assert found is UNDECODED
     else:
@@ -156,8 +156,8 @@ def test_plain_values(name: bytes, value: bytes, multiple: bool, text: bool) -> 
 def test_contents(meaning: bytes, uri: bytes, value: bytes, text: bool) -> None:
     """They are the value without a meaning, unless it is the one that is refused."""
     plain = field(3, b"a") + b"\x20\x00" + field(5, value)
-    expected = NATIVE.of(field(PROPERTY, plain)).value("a", text)
-    found = NATIVE.of(field(PROPERTY, meaning + uri + plain)).contents("a", 24, text)
+    expected = NATIVE.from_bytes(field(PROPERTY, plain)).value("a", text)
+    found = NATIVE.from_bytes(field(PROPERTY, meaning + uri + plain)).contents("a", 24, text)
     if uri or meaning == b"\x08\x18" or expected is UNDECODED:
         assert found is UNDECODED
     else:
@@ -175,12 +175,12 @@ FORMS = {
 @pytest.mark.parametrize(("value", "form"), FORMS.items())
 def test_forms(value: bytes, form: bytes) -> None:
     raw = field(PROPERTY, field(3, b"a") + b"\x20\x00" + field(5, value))
-    assert NATIVE.of(raw).layouts() == form
-    assert NATIVE.of(raw).entry_names() == ["a"]
+    assert NATIVE.from_bytes(raw).layouts() == form
+    assert NATIVE.from_bytes(raw).entry_names() == ["a"]
 
 
 def test_nothing_is_indexed() -> None:
-    index = NATIVE.of(b"")
+    index = NATIVE.from_bytes(b"")
     assert index.names == ()
     assert index.key() == index.fields([]) == b""
     assert index.properties("a") == []
@@ -197,4 +197,4 @@ def test_nothing_is_indexed() -> None:
     ],
 )
 def test_what_cannot_be_indexed(raw: bytes) -> None:
-    assert NATIVE.of(raw) is None
+    assert NATIVE.from_bytes(raw) is None

@@ -146,5 +146,5 @@ def test_names_of_the_other_encoding(lazy_type: type[LazyEntity]) -> None:
     assert _ENTRY[len(_NAME)] == len(_ENTRY) - len(_NAME) - 1
     proto = field(PROPERTY, _NAME + b"\x20\x00" + field(5, b"\x08\x07"))
     for _ in range(4):
-        assert NATIVE.of(proto).names == ("a",)
+        assert NATIVE.from_bytes(proto).names == ("a",)
     assert snapshot(lazy_type.from_bytes(_ENTITY)) == snapshot(stock_entity(_ENTITY))

@@ -158,7 +158,9 @@ MAKERS: tuple[Callable[[random.Random], Any], ...] = (
     _subclassed,
     _reader,
     _rpc,
-    lambda chance: indexes.NATIVE.of(chance.choice((indexes.SAMPLE, *indexes.ENTITY_PROTOS))),
+    lambda chance: indexes.NATIVE.from_bytes(
+        chance.choice((indexes.SAMPLE, *indexes.ENTITY_PROTOS))
+    ),
     lambda chance: DocumentBytes.of(documents.SAMPLE, documents.READ_TIME),
     lambda chance: documents.sample(),
     lambda chance: entities.ViewAs(chance.choice(CLASSES)),

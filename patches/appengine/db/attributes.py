@@ -11,7 +11,7 @@ from google.appengine.ext import db
 from lazyentity.codec.describing import property_name, safe_str
 from lazyentity.codec.errors import note_value
 from lazyentity.codec.undecoded import UNDECODED
-from lazyentity.patches.appengine.db.mappings import NOTHING, ModelMapping
+from lazyentity.patches.appengine.db.mappings import NOTHING, DbModelMapping
 from lazyentity.storage.lazyvaluedict import LazyValueDict
 
 _found = dict.get
@@ -63,7 +63,7 @@ class LazyAttributes(dict[str, Any]):
     _is_projection: bool | None
     """Whether the entity is a projection; None until first asked."""
 
-    _mapping: ModelMapping
+    _mapping: DbModelMapping
     """The mapping of the model's class; :data:`NOTHING` once all attributes are made."""
     _source: Any
     """The lazy entity."""

@@ -36,7 +36,7 @@ _DERIVED = (db.ComputedProperty, polymodel._ClassKeyProperty)
 
 
 @dataclass(eq=False, frozen=True)
-class ModelMapping:
+class DbModelMapping:
     """How the models of a class are made.
 
     Attributes:
@@ -57,14 +57,14 @@ class ModelMapping:
     is_expando: bool
 
 
-NOTHING = ModelMapping({}, (), (), frozenset(), {}, False)
+NOTHING = DbModelMapping({}, (), (), frozenset(), {}, False)
 """The mapping of a model that has all of its attributes."""
 
 # By class. None in a mapping's place: db makes the models.
-_MAPPINGS: BoundedCache[Any, tuple[ModelMapping | None, Any, int]] = BoundedCache(MAX_BYTES)
+_MAPPINGS: BoundedCache[Any, tuple[DbModelMapping | None, Any, int]] = BoundedCache(MAX_BYTES)
 
 
-def mapping_for(model_class: Any) -> ModelMapping | None:
+def mapping_for(model_class: Any) -> DbModelMapping | None:
     """Return the mapping for models of a class; None, if db has to make them."""
     properties = model_class._properties
     known = _MAPPINGS.get(model_class)
@@ -76,7 +76,7 @@ def mapping_for(model_class: Any) -> ModelMapping | None:
     return mapping
 
 
-def _mapping(model_class: Any) -> ModelMapping | None:
+def _mapping(model_class: Any) -> DbModelMapping | None:
     properties = list(model_class._properties.values())
     names = frozenset(prop.name for prop in properties)
     if (
@@ -105,7 +105,7 @@ def _mapping(model_class: Any) -> ModelMapping | None:
         else:
             attributes.update(dict.fromkeys(held, prop))
     lazy = {prop.name: prop for prop in attributes.values()}
-    return ModelMapping(
+    return DbModelMapping(
         attributes,
         tuple(at_once),
         tuple(prop for prop in lazy.values() if not _is_timeless(prop)),
@@ -131,7 +131,7 @@ def _is_made_by_db(model_class: Any) -> bool:
 
 
 @functools.lru_cache(maxsize=4096)
-def is_dynamic(model_class: Any, name: str, _mapping: ModelMapping) -> bool:
+def is_dynamic(model_class: Any, name: str, _mapping: DbModelMapping) -> bool:
     """Say whether an ``Expando`` keeps a property that its class does not define.
 
     db refuses some names, and sets attributes of some others.

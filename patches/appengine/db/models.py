@@ -25,7 +25,7 @@ from lazyentity.patches.appengine.db.attributes import (
 )
 from lazyentity.patches.appengine.db.mappings import (
     SET_BY_DB,
-    ModelMapping,
+    DbModelMapping,
     is_dynamic,
     mapping_for,
 )
@@ -91,7 +91,7 @@ def _lazy_model(model_class: Any, entity: Any) -> Any:
     return model
 
 
-def _dynamic_properties(model_class: Any, entity: Any, mapping: ModelMapping) -> Any:
+def _dynamic_properties(model_class: Any, entity: Any, mapping: DbModelMapping) -> Any:
     """Return the dynamic properties of a model; None, if db treats one of the names differently."""
     names = [name for name in entity if name not in mapping.names]
     if not all(is_dynamic(model_class, name, mapping) for name in names):
@@ -106,7 +106,7 @@ def _dynamic_properties(model_class: Any, entity: Any, mapping: ModelMapping) ->
     return dynamic
 
 
-def _load_at_once(model: Any, attributes: Any, mapping: ModelMapping, entity: Any) -> None:
+def _load_at_once(model: Any, attributes: Any, mapping: DbModelMapping, entity: Any) -> None:
     """Load what cannot wait."""
     if not entity._is_untouched():
         for name, prop in mapping.by_name.items():

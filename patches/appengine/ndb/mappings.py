@@ -73,7 +73,7 @@ def _read_property(prop: Any, stored: bytes, name: str) -> ReadProperty:
     return ReadProperty(prop, stored, name, kind, make, user_kind, conversions)
 
 
-class ModelMapping:
+class LegacyModelMapping:
     """How models of a class are made of entities that have the same names.
 
     Args:
@@ -182,7 +182,7 @@ def counter_of(counted: tuple[tuple[list[str], int], ...]) -> Any:
     """Return the counter that ndb leaves in a model, as it is when the model is made.
 
     Args:
-        counted: as of :class:`ModelMapping`.
+        counted: as of :class:`LegacyModelMapping`.
     """
     counter = model._NestedCounter()
     for path, count in counted:
@@ -195,11 +195,11 @@ def counter_of(counted: tuple[tuple[list[str], int], ...]) -> Any:
 
 
 # By class and shape.
-MAPPINGS: BoundedCache[tuple[Any, Any], ModelMapping] = BoundedCache(MAX_BYTES)
+MAPPINGS: BoundedCache[tuple[Any, Any], LegacyModelMapping] = BoundedCache(MAX_BYTES)
 _known_mapping = MAPPINGS.get
 
 
-def mapping_for(model_class: Any, index: Any) -> ModelMapping:
+def mapping_for(model_class: Any, index: Any) -> LegacyModelMapping:
     """Return the mapping for models of a class, made of an entity.
 
     The mapping is kept if the shape of the entity is kept.
@@ -213,7 +213,7 @@ def mapping_for(model_class: Any, index: Any) -> ModelMapping:
     mapping = _known_mapping((model_class, shape)) if is_kept else None
     if mapping is not None and mapping.serves(model_class):
         return mapping
-    mapping = ModelMapping(model_class, _take(model_class, index.names), index.entry_names())
+    mapping = LegacyModelMapping(model_class, _take(model_class, index.names), index.entry_names())
     if is_kept:
         # The shape is in the key. A mapping itself has as many dicts and tuples of the same names.
         MAPPINGS.keep((model_class, shape), mapping, 4 * learned_bytes(None, shape.template))

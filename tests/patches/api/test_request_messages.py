@@ -185,14 +185,14 @@ def _lookup() -> tuple[Any, Any]:
     real = datastore_pb2.LookupRequest(
         project_id="p", database_id="d", keys=sent, read_options=datastore_pb2.ReadOptions()
     )
-    return LookupBytes.of("p", "d", [key._pb.SerializeToString() for key in sent]), real
+    return LookupBytes.from_keys("p", "d", [key._pb.SerializeToString() for key in sent]), real
 
 
 def _query() -> tuple[Any, Any]:
     kind, query = datastore_pb2.RunQueryRequest, {"kind": [{"name": "K"}]}
     partition = {"project_id": "p", "database_id": "d", "namespace_id": "n"}
     where = {"project_id": "p", "database_id": "d", "partition_id": partition}
-    made = QueryBytes.of("p", "d", query_head("p", "d", "n"), kind.pb()(query=query))
+    made = QueryBytes.from_query("p", "d", query_head("p", "d", "n"), kind.pb()(query=query))
     return made, kind(**where, read_options={}, query=query)
 
 
@@ -201,7 +201,7 @@ def _commit() -> tuple[Any, Any]:
     entities = [datastore.Entity(Key("K", number, project="p"), ["text"]) for number in (1, 2)]
     for entity in entities:
         entity["text"] = "t" * 200
-    mutations = [MutationBytes.of("upsert", lazyentity.raw(entity)) for entity in entities]
+    mutations = [MutationBytes.from_entity("upsert", lazyentity.raw(entity)) for entity in entities]
     upserts = [{"upsert": helpers.entity_to_protobuf(entity)} for entity in entities]
     real = datastore_pb2.CommitRequest({**fields, "mutations": upserts})
     return commit_request({**fields, "mutations": mutations}), real

@@ -188,7 +188,7 @@ def stock(message: Any, require_valid_key: bool = True) -> Any:
 
 def lazy(message: Any) -> Any:
     """Make a lazy entity; None, if there is no index of its bytes."""
-    index = PropertyIndex.of(message.SerializePartialToString())
+    index = PropertyIndex.from_bytes(message.SerializePartialToString())
     return None if index is None else LazyEntity._of(index)
 
 

@@ -60,7 +60,9 @@ def test_malformed_keys_are_left_to_protobuf(reference: Any, noise: random.Rando
         if raw:
             raw[noise.randrange(len(raw))] = noise.randrange(256)
     raw = raw[: noise.randrange(len(raw) + 1)]
-    index = PropertyIndex.of(bytes((0x6A, len(raw) & 0x7F)) + raw if len(raw) < 128 else b"")
+    index = PropertyIndex.from_bytes(
+        bytes((0x6A, len(raw) & 0x7F)) + raw if len(raw) < 128 else b""
+    )
     path = None if index is None else index.path()
     if path is not None:
         key = Key(reference=Reference.FromString(bytes(raw)))
@@ -112,7 +114,7 @@ def test_entities_with_any_key(reference: Any, require_valid_key: bool) -> None:
     kind=st.sampled_from([None, int, str, bytes]),
 )
 def test_what_is_taken_is_the_value(message: Any, refused: Any, kind: Any) -> None:
-    index: Any = PropertyIndex.of(message.SerializePartialToString())
+    index: Any = PropertyIndex.from_bytes(message.SerializePartialToString())
     for name in index.names:
         text = kind is not bytes
         if refused is None:

@@ -207,7 +207,7 @@ def test_queries_of_collection_groups(raw: bytes, reads: list[str]) -> None:
 @given(raw=serialised_responses(LOOKUP_READ_TIME), reads=_reads)
 def test_lookups(raw: bytes, reads: list[str]) -> None:
     references = {DOCUMENT: COLLECTION.document("one")}
-    check(raw, reads, responses.LookupResponse, stock_lookup, lazy_lookup, references, CLIENT)
+    check(raw, reads, responses.BatchGetResponse, stock_lookup, lazy_lookup, references, CLIENT)
 
 
 def lazy(fields: Any, collection: Any = COLLECTION) -> Any:
