@@ -17,7 +17,7 @@ from lazyentity.entity import (
     plain_type,
     touched_attributes,
 )
-from lazyentity.plain import copied_flags
+from lazyentity.plain import copied_flags, stock_value
 
 _Entity = TypeVar("_Entity", bound=Entity)
 
@@ -99,7 +99,7 @@ def _copy(entity: LazyEntityBase, raw: bytes, values: dict[Any, Any]) -> Any:
     # First: vars() in another thread reads all attributes, and only then counts them as deleted.
     duplicate._deleted_attributes = entity._deleted_attributes
     meanings = _meanings_of(entity)
-    copies = {name: _copy_value(value) for name, value in values.items()}
+    copies = {name: stock_value(value, _copied_lazy) for name, value in values.items()}
     dict.clear(duplicate)
     dict.update(duplicate, copies)
     attributes = dict(touched_attributes(entity))
@@ -135,30 +135,10 @@ def _meanings_of_copies(meanings: Any, values: Any, copies: dict[str, Any]) -> d
     }
 
 
-def _copy_value(value: Any) -> Any:
-    if isinstance(value, LazyEntityBase):
-        # A copy: its bytes can be a span of the bytes of the entity around it.
-        duplicate = _copy(value, bytes(value._raw), value._storage())
-        duplicate.__class__ = type(value)
-        return duplicate
-    if type(value) is Entity:
-        return _copy_stock(value)
-    if type(value) is list:
-        return [_copy_value(item) for item in value]
-    if type(value) is dict:
-        # A copy, for the dict may change while its values are copied.
-        return {name: _copy_value(item) for name, item in dict(value).items()}
-    return value
-
-
-def _copy_stock(entity: Entity) -> Entity:
-    values = dict(entity.items())
-    copies = {name: _copy_value(value) for name, value in values.items()}
-    duplicate = Entity()
-    duplicate.update(copies)
-    duplicate.__dict__.update(vars(entity))
-    duplicate.exclude_from_indexes = copied_flags(entity.exclude_from_indexes)
-    duplicate._meanings = _meanings_of_copies(entity._meanings, values, copies)
+def _copied_lazy(value: LazyEntityBase) -> Any:
+    # Its bytes can be a span of the bytes of the entity around it.
+    duplicate = _copy(value, bytes(value._raw), value._storage())
+    duplicate.__class__ = type(value)
     return duplicate
 
 

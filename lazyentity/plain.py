@@ -149,7 +149,7 @@ def _take_over(plain: Any, entity: Any, attributes: Any) -> None:
     """
     stored = entity._storage()
     touched = changes_of(stored, entity._shape.ordinals, entity)[0]
-    copies = {name: _stock_value(value, _stock) for name, value in touched.items()}
+    copies = {name: stock_value(value, _stock) for name, value in touched.items()}
     known: Iterable[str] = touched
     if list(stored) == list(plain):
         dict.update(plain, copies)
@@ -182,7 +182,7 @@ def _copy(entity: Any, to_stock: Callable[[Any], Entity]) -> Entity:
         entity._decode_all("materialize()")
     values = dict(dict.items(entity))
     plain: Any = entity._empty_plain() if isinstance(entity, LazyEntityBase) else Entity()
-    plain.update({name: _stock_value(value, to_stock) for name, value in values.items()})
+    plain.update({name: stock_value(value, to_stock) for name, value in values.items()})
     attributes = dict(vars(entity))
     plain.__dict__.update(attributes)
     if "exclude_from_indexes" in attributes:
@@ -216,20 +216,26 @@ def _meanings_of_copies(
             meaning,
             copies[name]
             if name in values and original is values[name]
-            else _stock_value(original, to_stock),
+            else stock_value(original, to_stock),
         )
         for name, (meaning, original) in list(meanings.items())
     }
 
 
-def _stock_value(value: Any, to_stock: Callable[[Any], Entity]) -> Any:
+def stock_value(value: Any, to_stock: Callable[[Any], Entity]) -> Any:
+    """Return a value with new lists, dicts and entities.
+
+    Args:
+        value: of a property.
+        to_stock: makes the entity in the place of a lazy one.
+    """
     if isinstance(value, LazyEntityBase):
         return to_stock(value)
     if type(value) is Entity:
         return _copy(value, to_stock)
     if type(value) is list:
-        return [_stock_value(item, to_stock) for item in value]
+        return [stock_value(item, to_stock) for item in value]
     if type(value) is dict:
         # A copy, for the dict may change while its values are copied.
-        return {name: _stock_value(item, to_stock) for name, item in dict(value).items()}
+        return {name: stock_value(item, to_stock) for name, item in dict(value).items()}
     return value

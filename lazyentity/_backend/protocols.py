@@ -715,7 +715,7 @@ class PropertyIndex(Protocol):
         """Return properties with their tags as they came, in the order of ``names``."""
 
     def layouts(self) -> bytes:
-        """The layouts, in wire order: see :mod:`lazyentity.codec.property_layout`."""
+        """Four bytes for each property, in wire order: tag, meaning, flags, kind of contents."""
 
     def entry_names(self) -> list[str]:
         """Return the name of each property, in wire order."""

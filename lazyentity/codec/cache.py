@@ -8,10 +8,14 @@ assignment. At worst, a value that was just learned is not kept and is learned a
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from typing import Generic, TypeVar
+from sys import getsizeof
+from typing import Any, Generic, TypeVar
 
 _Key = TypeVar("_Key", bound=Hashable)
 _Value = TypeVar("_Value")
+
+MAX_BYTES = 4 * 1024 * 1024
+"""The bytes that one cache of learned names may take."""
 
 # The tuple, the number and the slot of the dict that keep a value.
 _ENTRY_BYTES = 256
@@ -101,3 +105,16 @@ class BoundedCache(Generic[_Key, _Value]):
         # If two threads count at once, one of the counts may be lost, until this generation goes.
         young.room -= size
         young.values[key] = kept
+
+
+def learned_bytes(signature: Hashable, template: dict[str, Any]) -> int:
+    """Return about how many bytes a shape takes, together with the key of its cache entry.
+
+    Args:
+        signature: the key of the cache entry.
+        template: the names of the properties, mapped to anything.
+    """
+    # Names are in two dicts and a tuple. An ordinal takes 32 bytes, and there is a header or the
+    # name of a oneof case for each name.
+    names = sum(map(getsizeof, template)) + 64 * len(template)
+    return getsizeof(signature) + 2 * getsizeof(template) + names

@@ -6,15 +6,24 @@ convert every other value and raise every error.
 
 from __future__ import annotations
 
+import datetime
+import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 from google.cloud.datastore import helpers
 from google.cloud.datastore.entity import Entity
+from google.protobuf.timestamp_pb2 import Timestamp
+from proto.datetime_helpers import DatetimeWithNanoseconds
 
 from lazyentity._mode import eager
 from lazyentity.codec import messages
-from lazyentity.codec.timestamps import timestamp_from_message
+
+MAX_CONTAINERS: Final = 200
+"""How deep dicts and lists of JSON may be inside of each other."""
+
+RESERVED: Final = "$"
+"""The key that marks dicts of packed documents with another meaning than their own."""
 
 SCALARS = frozenset(
     ("boolean_value", "integer_value", "double_value", "string_value", "blob_value")
@@ -35,6 +44,54 @@ def stock_entity(message: Any) -> Entity:
         entity: Entity = helpers.entity_from_protobuf(message)
     return entity
 
+
+# Timestamps, without the slow constructors of DatetimeWithNanoseconds.
+
+# A datetime can hold the years 1 to 9999. The float number of microseconds that
+# from_timestamp_pb() goes through is exact there, as a multiple of 64 below 2**59.
+_FIRST_SECOND = -62_135_596_800
+_LAST_SECOND = 253_402_300_799
+_NANOS_PER_SECOND = 1_000_000_000
+
+
+def _timestamp(message: Any) -> DatetimeWithNanoseconds:
+    seconds, nanos = message.seconds, message.nanos
+    if not (0 <= nanos < _NANOS_PER_SECOND and _FIRST_SECOND <= seconds <= _LAST_SECOND):
+        return DatetimeWithNanoseconds.from_timestamp_pb(message)
+    timestamp = datetime.datetime.__new__(
+        DatetimeWithNanoseconds,
+        *time.gmtime(seconds)[:6],
+        nanos // 1000,
+        datetime.timezone.utc,
+    )
+    timestamp._nanosecond = nanos
+    return timestamp
+
+
+def _timestamps_agree() -> bool:
+    """Say whether a timestamp of proto-plus has the attributes of :func:`_timestamp` only."""
+    message = Timestamp(seconds=1_234_567_890, nanos=123_456_789)
+    stock = DatetimeWithNanoseconds.from_timestamp_pb(message)
+    try:
+        direct = _timestamp(message)
+    except (AttributeError, TypeError):
+        return False
+    return (
+        stock == direct and stock.nanosecond == direct.nanosecond and not hasattr(stock, "__dict__")
+    )
+
+
+TIMESTAMPS_DIRECT: Final = _timestamps_agree()
+"""Whether timestamps may be made by setting ``_nanosecond`` on a datetime made of the class."""
+
+timestamp_from_message = (
+    _timestamp if TIMESTAMPS_DIRECT else DatetimeWithNanoseconds.from_timestamp_pb
+)
+"""Convert a ``google.protobuf.Timestamp`` message exactly as the client does.
+
+Raises:
+    ValueError, OverflowError: as ``DatetimeWithNanoseconds.from_timestamp_pb`` raises them.
+"""
 
 CASE_NUMBERS: dict[str | None, int] = {
     None: 0,

@@ -91,12 +91,12 @@ live = 0
 
 
 def live_mappings():
-    """As :func:`lazyentity.storage.counted.live_mappings`."""
+    """As :func:`lazyentity.storage.lazydict.live_mappings`."""
     return live
 
 
 cdef class CountedDict(dict):
-    """As :class:`lazyentity.storage.counted.CountedDict`."""
+    """As :class:`lazyentity.storage.lazydict.CountedDict`."""
 
     def __cinit__(self):
         global live

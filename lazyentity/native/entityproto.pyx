@@ -259,17 +259,18 @@ cdef inline tuple read_path(Bytes at, Bytes end):
     return (app, namespace, tuple(pairs)) if at == end else None
 
 
-# The layouts of properties: see lazyentity.codec.property_layout.
+# The layouts of properties, four bytes for each: all of a property but its name and the contents of its
+# value. They are the tag of the field, the meaning, flags, and the kind of the contents.
 
 cdef enum:
     LAYOUT_SIZE = 4
-    OTHER_MEANING = 0xFF
+    OTHER_MEANING = 0xFF  # does not fit into the byte
     COMPRESSED = 2
     OTHER_URI = 4
     NOTHING = 0x00
     POINT = 0x2B
     REFERENCE = 0x63
-    OTHER = 0xFF
+    OTHER = 0xFF  # unknown fields, several values
 
 
 cdef inline bint _skip_span(Bytes* cursor, Bytes end) noexcept nogil:

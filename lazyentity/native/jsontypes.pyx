@@ -5,7 +5,7 @@ from cpython.list cimport PyList_GET_ITEM, PyList_GET_SIZE
 from cpython.object cimport PyObject
 from libc.math cimport isfinite
 
-from lazyentity.codec import limits
+from lazyentity.codec import values as bounds
 
 cdef extern from *:
     """
@@ -32,8 +32,8 @@ cdef extern from *:
     double float_of "PyFloat_AS_DOUBLE"(PyObject *value) noexcept
 
 # A single character: any other string is an error here.
-cdef Py_UCS4 RESERVED = limits.RESERVED
-cdef int MAX_CONTAINERS = limits.MAX_CONTAINERS
+cdef Py_UCS4 RESERVED = bounds.RESERVED
+cdef int MAX_CONTAINERS = bounds.MAX_CONTAINERS
 
 
 cdef bint _is_json(PyObject *value, int depth) noexcept:

@@ -23,8 +23,7 @@ from lazyentity.native.wire cimport Bytes, differ, find_field, hash_bytes, read_
 
 from sys import intern
 
-from lazyentity.codec.cache import BoundedCache
-from lazyentity.codec.limits import MAX_BYTES, learned_bytes
+from lazyentity.codec.cache import MAX_BYTES, BoundedCache, learned_bytes
 from lazyentity.codec.undecoded import undecoded_template
 
 # So many names are interned. Some versions of CPython never free an interned string.

@@ -44,7 +44,7 @@ from google.cloud.datastore.helpers import GeoPoint
 from google.cloud.datastore.key import Key
 from proto.datetime_helpers import DatetimeWithNanoseconds
 
-from lazyentity.codec import timestamps
+from lazyentity.codec.values import TIMESTAMPS_DIRECT
 from lazyentity.codec.keys import DIRECT as KEYS_DIRECT, make_key as _make_key
 
 cdef extern from "datetime.h":
@@ -66,11 +66,11 @@ cdef extern from "datetime.h":
 
 PyDateTime_IMPORT
 
-# Timestamps; unusual ones are left to lazyentity.codec.timestamps.
+# Timestamps; unusual ones are left to lazyentity.codec.values.
 
 cdef object UTC = datetime.timezone.utc
 cdef PyTypeObject* TYPE = <PyTypeObject*>DatetimeWithNanoseconds
-cdef bint DIRECTLY = timestamps.DIRECT
+cdef bint DIRECTLY = TIMESTAMPS_DIRECT
 
 # A datetime can hold the years 1 to 9999.
 cdef int64_t FIRST_SECOND = -62_135_596_800
@@ -78,7 +78,7 @@ cdef int64_t LAST_SECOND = 253_402_300_799
 
 
 cdef object decode_timestamp(Bytes at, Bytes end):
-    # As DatetimeWithNanoseconds.from_timestamp_pb(); see lazyentity.codec.timestamps.
+    # As DatetimeWithNanoseconds.from_timestamp_pb(); see lazyentity.codec.values.
     return timestamp_of_type(at, end, TYPE, 1) if DIRECTLY else UNDECODED
 
 

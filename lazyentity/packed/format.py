@@ -48,7 +48,7 @@ from google.cloud.datastore.entity import Entity
 
 from lazyentity._backend import is_json
 from lazyentity.codec.describing import describe_type, safe_repr, safe_str
-from lazyentity.codec.limits import MAX_CONTAINERS, RESERVED
+from lazyentity.codec.values import MAX_CONTAINERS, RESERVED
 from lazyentity.plain import plain_copy
 
 COMPRESS_FROM = 256

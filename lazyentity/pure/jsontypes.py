@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from math import isfinite
 from typing import Any
 
-from lazyentity.codec.limits import MAX_CONTAINERS, RESERVED
+from lazyentity.codec.values import MAX_CONTAINERS, RESERVED
 
 _SCALARS = {str, int, bool, type(None)}
 

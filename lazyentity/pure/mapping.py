@@ -23,9 +23,8 @@ from google.cloud.datastore.key import Key
 from google.protobuf.message import DecodeError
 
 from lazyentity.codec import errors, messages
-from lazyentity.codec.cache import BoundedCache
+from lazyentity.codec.cache import MAX_BYTES, BoundedCache, learned_bytes
 from lazyentity.codec.encodable import Changes, changes_of
-from lazyentity.codec.limits import MAX_BYTES, learned_bytes
 from lazyentity.codec.undecoded import UNDECODED, UndecodedType, undecoded_template
 from lazyentity.codec.values import (
     CASE_NUMBERS,

@@ -5,16 +5,48 @@ from __future__ import annotations
 import itertools
 import operator
 from collections.abc import Callable, ItemsView, ValuesView
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
+from lazyentity._environment import native_without_client
 from lazyentity.codec.undecoded import UNDECODED, require_decoded
-from lazyentity.storage.counted import CountedDict
 
 _Read = TypeVar("_Read")
 _Self = TypeVar("_Self", bound="LazyDict")
+_Counted = TypeVar("_Counted", bound="CountedDict")
 
 _store = dict.__setitem__
 _fill = dict.update
+
+
+# One item for each mapping: methods of a list are atomic, and += is not.
+_live: list[None] = []
+
+
+def live_mappings() -> int:
+    """Return how many lazy mappings are alive, in any thread; adapters do nothing while none is."""
+    return len(_live)
+
+
+class CountedDict(dict[Any, Any]):
+    """A dict that :func:`live_mappings` counts while it is alive.
+
+    Instances are made by ``CountedDict.__new__``; ``dict.__new__`` would not count them.
+    """
+
+    __slots__ = ()
+
+    def __new__(cls: type[_Counted], *_args: Any, **_kwargs: Any) -> _Counted:
+        """Make an empty dict, and count it."""
+        _live.append(None)
+        return dict.__new__(cls)
+
+    def __del__(self, *, _forget: Callable[[], None] = _live.pop) -> None:
+        _forget()
+
+
+if not TYPE_CHECKING and (_native := native_without_client()) is not None:
+    # With the mappings of the native backend.
+    CountedDict, live_mappings = _native.CountedDict, _native.live_mappings
 
 
 class LazyDict(CountedDict):

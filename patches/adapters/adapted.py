@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from lazyentity._environment import native_without_client
 from lazyentity.patches.wrapt_parts import FunctionWrapper
 from lazyentity.search import decode_in_any
-from lazyentity.storage.counted import live_mappings
+from lazyentity.storage.lazydict import live_mappings
 
 if TYPE_CHECKING:
     _FunctionWrapper = FunctionWrapper[Any, Any]

@@ -11,8 +11,7 @@ from typing import Any
 
 from google.cloud.ndb import model
 
-from lazyentity.codec.cache import BoundedCache
-from lazyentity.codec.limits import MAX_BYTES, learned_bytes
+from lazyentity.codec.cache import MAX_BYTES, BoundedCache, learned_bytes
 from lazyentity.codec.undecoded import UNDECODED, undecoded_template
 from lazyentity.codec.values import CASE_NUMBERS
 from lazyentity.patches.inheritance import inherits

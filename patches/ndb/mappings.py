@@ -11,8 +11,7 @@ from typing import Any, NamedTuple
 from google.cloud.ndb import model
 from google.cloud.ndb.key import Key
 
-from lazyentity.codec.cache import BoundedCache
-from lazyentity.codec.limits import MAX_BYTES, learned_bytes
+from lazyentity.codec.cache import MAX_BYTES, BoundedCache, learned_bytes
 from lazyentity.codec.undecoded import undecoded_template
 from lazyentity.patches.inheritance import inherits
 from lazyentity.patches.ndb.expandos import DynamicProperties, is_dynamic, makes_dynamic_properties

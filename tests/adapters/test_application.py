@@ -20,7 +20,7 @@ import pytest
 import lazyentity
 from lazyentity import LazyEntity
 from lazyentity.patches import adapters
-from lazyentity.storage.counted import live_mappings
+from lazyentity.storage.lazydict import live_mappings
 from tests.adapters.uses import RAW
 from tests.support.subprocesses import run
 

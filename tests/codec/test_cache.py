@@ -12,8 +12,7 @@ from typing import Any
 import pytest
 
 from lazyentity import LazyEntity
-from lazyentity.codec.cache import BoundedCache
-from lazyentity.codec.limits import MAX_BYTES
+from lazyentity.codec.cache import MAX_BYTES, BoundedCache
 from tests.backends.malformed import entity_of
 from tests.support.concurrency import switching_often, together
 from tests.support.strategies import wire

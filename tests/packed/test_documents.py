@@ -15,7 +15,7 @@ from google.cloud.datastore import Entity, Key
 from google.cloud.datastore.helpers import GeoPoint
 
 from lazyentity._backend import is_json
-from lazyentity.codec.limits import MAX_CONTAINERS
+from lazyentity.codec.values import MAX_CONTAINERS
 from lazyentity.packed import UnpackError, pack, unpack
 from lazyentity.packed import format as stored_format
 from tests.support import hostile

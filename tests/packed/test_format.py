@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 import lazyentity
 from lazyentity._backend import is_json
-from lazyentity.codec.limits import RESERVED
+from lazyentity.codec.values import RESERVED
 from lazyentity.packed import UnpackError, is_packed, pack, unpack
 from lazyentity.packed import format as stored_format
 from lazyentity.packed.properties import document_of_json

@@ -12,8 +12,7 @@ from typing import Any
 from google.appengine.ext import db
 from google.appengine.ext.db import polymodel
 
-from lazyentity.codec.cache import BoundedCache
-from lazyentity.codec.limits import MAX_BYTES, learned_bytes
+from lazyentity.codec.cache import MAX_BYTES, BoundedCache, learned_bytes
 from lazyentity.patches.appengine.db.seams import MAKING
 from lazyentity.patches.inheritance import inherits
 

@@ -14,8 +14,7 @@ from typing import Any
 
 from google.appengine.ext.ndb import model, polymodel
 
-from lazyentity.codec.cache import BoundedCache
-from lazyentity.codec.limits import MAX_BYTES, learned_bytes
+from lazyentity.codec.cache import MAX_BYTES, BoundedCache, learned_bytes
 from lazyentity.codec.undecoded import undecoded_template
 from lazyentity.patches.appengine.ndb.seams import CONSTRUCTING, FILLING, READING, RECEIVING
 from lazyentity.patches.inheritance import inherits

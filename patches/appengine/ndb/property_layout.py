@@ -9,30 +9,33 @@ from __future__ import annotations
 import datetime
 from bisect import bisect_left, insort
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from google.appengine.datastore.entity_bytes_pb2 import Property
 from google.appengine.ext.ndb import model
 
-from lazyentity.codec.cache import BoundedCache
-from lazyentity.codec.limits import MAX_BYTES
-from lazyentity.codec.property_layout import (
-    BOOLEAN,
-    COMPRESSED,
-    DOUBLE,
-    INTEGER,
-    MULTIPLE,
-    NULL,
-    POINT,
-    PROPERTY_TAG,
-    RAW_PROPERTY_TAG,
-    REFERENCE,
-    SIZE,
-    STRING,
-    layout,
-)
+from lazyentity.codec.cache import MAX_BYTES, BoundedCache
 from lazyentity.patches.appengine.ndb.seams import CHECKING, WRITING
 from lazyentity.patches.inheritance import inherits
+
+# A layout has a byte each for the tag of the field, the meaning, flags and the kind of contents.
+SIZE: Final = 4
+
+PROPERTY_TAG: Final = 0x72
+RAW_PROPERTY_TAG: Final = 0x7A
+
+MULTIPLE: Final = 1
+COMPRESSED: Final = 2
+"""The ``meaning_uri`` is that of compressed values."""
+
+NULL: Final = 0
+INTEGER: Final = 0x08
+BOOLEAN: Final = 0x10
+STRING: Final = 0x1A
+DOUBLE: Final = 0x21
+POINT: Final = 0x2B
+REFERENCE: Final = 0x63
+"""A key with a path, whose elements have an id, a name or neither, and without a database."""
 
 _Model: Any = model.Model
 _NO_MEANING = Property.NO_MEANING
@@ -95,11 +98,11 @@ def layouts_of(prop: Any) -> frozenset[bytes]:
     field = PROPERTY_TAG if prop._indexed else RAW_PROPERTY_TAG
     flags = MULTIPLE if prop._repeated else 0
     found = {
-        layout(field, meaning, flags | (COMPRESSED if compressed else 0), contents)
+        bytes((field, meaning, flags | (COMPRESSED if compressed else 0), contents))
         for meaning, compressed, contents in written
     }
     if not prop._repeated:
-        found.add(layout(field, _NO_MEANING, flags, NULL))
+        found.add(bytes((field, _NO_MEANING, flags, NULL)))
     return frozenset(found)
 
 
