@@ -23,8 +23,6 @@ again:
     whole responses, against the stock client.
 ``calls``
     hostile calls (``hostile``) into the native modules, in child processes (``calls_child``).
-``graphs``
-    graphs of Python objects with entities in them, given to adapted libraries (``uses``).
 ``running``, ``canned``, ``material``
     the loop of cases, the client that sends nothing, the entities to start from.
 """
