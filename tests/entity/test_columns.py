@@ -8,12 +8,12 @@ import datetime
 import gc
 import http
 import weakref
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import Any, Literal
 
 import pytest
+from google.cloud.datastore import Key
 from google.cloud.datastore.entity import Entity
-from google.protobuf.message import DecodeError
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from proto.datetime_helpers import DatetimeWithNanoseconds
@@ -23,11 +23,10 @@ from lazyentity import LazyEntity
 from lazyentity.codec.undecoded import UNDECODED
 from lazyentity.plain import plain_copy
 from lazyentity.readers import make_strict
-from tests.backends.columns import assert_same_column, columns_of, row
+from tests.backends.columns import columns_of, row
 from tests.conftest import BACKENDS, IMPLEMENTATIONS
 from tests.entity.test_plain import DRAWN, change, plain
-from tests.support import hostile
-from tests.support.snapshots import Raised, outcome, snapshot
+from tests.support.snapshots import snapshot
 from tests.support.stock import stock_entity
 from tests.support.strategies import Grammar, entities
 from tests.support.strategies.samples import PLAIN, RICH, serialise
@@ -106,61 +105,6 @@ def test_rows(backend: str, raws: list[bytes], data: st.DataObject) -> None:
     assert stock == []
 
 
-@settings(max_examples=50)
-@given(raw=FAULTY)
-def test_rows_that_cannot_be_decoded(backend: str, raw: bytes) -> None:
-    """They raise as the entities whose place they take do."""
-    for names in (*((name,) for name in IMPLEMENTATIONS[backend].from_bytes(raw)), ()):
-        assert_same_column(backend, raw, names)
-
-
-@settings(max_examples=50)
-@given(raw=FAULTY)
-def test_what_cannot_be_decoded(backend: str, raw: bytes) -> None:
-    """An unreadable property raises as reading it does; columns of the others do not."""
-    for name in IMPLEMENTATIONS[backend].from_bytes(raw):
-
-        def read(name: str = name) -> Any:
-            return [plain(IMPLEMENTATIONS[backend].from_bytes(raw)[name])]
-
-        def column(name: str = name) -> Any:
-            return columns_of(backend, [IMPLEMENTATIONS[backend].from_bytes(raw)], (name,))[name]
-
-        expected, found = outcome(read), outcome(column)
-        # Of several faults in an embedded entity, the order of its properties decides which is met.
-        assert isinstance(found, Raised) == isinstance(expected, Raised)
-        if not isinstance(found, Raised):
-            assert snapshot(found) == snapshot(expected)
-
-
-def test_entities_of_all_kinds(lazy_type: type[LazyEntity]) -> None:
-    """Lazy entities of any backend and stock ones may be mixed; so may their shapes."""
-    given = [
-        lazy_type.from_bytes(PLAIN),
-        stock_entity(RICH),
-        LazyEntity.from_bytes(RICH),
-        LazyEntity(),
-        Entity(),
-    ]
-    made = lazyentity.columns(given, ["text", "number", "blob", "text"])
-    assert made == {
-        "text": ["Grüße", "words", "words", None, None],
-        "number": [42, None, None, None, None],
-        "blob": [None, b"\x00\xff", b"\x00\xff", None, None],
-    }
-
-
-def test_containers_are_new(lazy_type: type[LazyEntity]) -> None:
-    """Embedded entities are plain dicts, also of properties that were read before."""
-    entity = lazy_type.from_bytes(RICH)
-    for _ in range(2):
-        made = lazyentity.columns([entity], ["inner", "inners"])
-        assert type(made["inner"][0]) is dict
-        assert [type(item) for item in made["inners"][0]] == [dict, dict]
-        made["inners"][0].clear()
-        assert len(entity["inners"]) == 2
-
-
 def test_batches_keep_no_entity() -> None:
     """While the caller has a batch, only the iterator can hold an entity of it."""
     given = [LazyEntity.from_bytes(serialise({"number": number})) for number in range(3)]
@@ -219,12 +163,6 @@ def test_strict_entities(lazy_type: type[LazyEntity]) -> None:
         lazyentity.columns([entity], ["text"])
 
 
-def test_rows_of_malformed_entities(backend: str) -> None:
-    """The error comes when the row is made, as it does when an entity is."""
-    with pytest.raises(DecodeError):
-        row(backend, PLAIN[:-1])
-
-
 def test_sentinel(lazy_type: type[LazyEntity]) -> None:
     """A sentinel that C code put into an entity is an error, and not a value."""
     entity: Any = lazy_type.from_bytes(PLAIN)
@@ -234,6 +172,11 @@ def test_sentinel(lazy_type: type[LazyEntity]) -> None:
     for holder in (entity, stock):
         with pytest.raises(TypeError, match="undecoded"):
             lazyentity.columns([holder], ["foreign"])
+
+
+def test_bad_size() -> None:
+    with pytest.raises(ValueError, match="at least one entity, not 0"):
+        lazyentity.column_batches([], ["a"], 0)
 
 
 @pytest.mark.parametrize(
@@ -251,22 +194,6 @@ def test_bad_arguments(given: Any, names: Any, text: str) -> None:
         lazyentity.columns(given, names)
     with pytest.raises(TypeError, match=text):
         list(lazyentity.column_batches(given, names))
-
-
-def test_bad_size() -> None:
-    with pytest.raises(ValueError, match="at least one entity, not 0"):
-        lazyentity.column_batches([], ["a"], 0)
-
-
-def test_calls_of_the_backend(backend: str) -> None:
-    """Lists that are too few or too many, and other arguments, are errors."""
-    entity = IMPLEMENTATIONS[backend].from_bytes(PLAIN)
-    several: list[list[list[Any]]] = [[], [[], []]]
-    for made in several:
-        with pytest.raises(ValueError, match="columns for 1 names"):
-            BACKENDS[backend].append_columns([entity], ("text",), made, plain_copy, list)
-    with pytest.raises(ValueError, match="zip"):
-        BACKENDS[backend].append_columns([Entity()], ("text",), [[]], plain_copy, lambda _: [])
 
 
 def _words(kind: type, values: list[Any]) -> bytes:
@@ -297,10 +224,113 @@ def test_values_of_other_widths(backend: str, data: st.DataObject) -> None:
     assert BACKENDS[backend].fixed_width(values) is None
 
 
-@pytest.mark.parametrize("sort", hostile.TEXTLESS)
-def test_the_error_of_a_name_without_a_text(sort: str) -> None:
-    """It says that names are strings."""
-    with pytest.raises(TypeError, match=r"names must be strings; .* is a "):
-        lazyentity.columns([], [hostile.VALUES[sort]()])
-    with pytest.raises(TypeError, match="names must be several names, not the string"):
-        lazyentity.columns([], hostile.Name("a"))
+FEW = st.lists(entities(Grammar(properties=3, depth=1)), max_size=4)
+
+Form = Literal["key", "id", "path"]
+FORMS: dict[Form, Callable[[Any], Any]] = {
+    "key": lambda entity: entity.key,
+    "id": lambda entity: entity.key and entity.key.id_or_name,
+    "path": lambda entity: entity.key and entity.key.flat_path,
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+@settings(max_examples=40)
+@given(raws=FEW)
+def test_keys_of_stock_entities(backend: str, form: Form, raws: list[bytes]) -> None:
+    """The first column has the keys of stock entities, their ids or their paths."""
+    lazy: list[Entity] = [IMPLEMENTATIONS[backend].from_bytes(raw) for raw in raws]
+    stock = [stock_entity(raw) for raw in raws]
+    names = sorted({name for entity in stock for name in entity} - {"the key"})
+    expected = [FORMS[form](entity) for entity in stock]
+    for given_entities in (lazy, stock):
+        made = lazyentity.columns(given_entities, names, key="the key", key_as=form)
+        assert list(made) == ["the key", *names]
+        assert snapshot(made.pop("the key")) == snapshot(expected)
+        assert snapshot(made) == snapshot(lazyentity.columns(stock, names))
+
+
+@settings(max_examples=40)
+@given(raws=FEW)
+def test_keys_of_rows(backend: str, raws: list[bytes]) -> None:
+    """They equal the keys of the entities whose place the rows take."""
+    keys: list[Any] = []
+    rows = [row(backend, raw) for raw in raws]
+    BACKENDS[backend].append_columns(rows, (), [], plain_copy, list, keys, FORMS["key"])
+    assert snapshot(keys) == snapshot([stock_entity(raw).key for raw in raws])
+
+
+def test_keys_as_they_are_now(lazy_type: type[LazyEntity]) -> None:
+    """A key that was assigned takes the place of the received one, and None that of no key."""
+    changed, without = lazy_type.from_bytes(PLAIN), lazy_type.from_bytes(PLAIN)
+    changed.key = Key("Changed", "a", "Other", project="p")
+    without.key = None
+    given_entities = [changed, without, Entity()]
+    for form, expected in (("key", changed.key), ("id", None), ("path", ("Changed", "a", "Other"))):
+        made = lazyentity.columns(given_entities, [], key="k", key_as=form)  # type: ignore[arg-type]
+        assert made == {"k": [expected, None, None]}
+
+
+def test_tables_have_keys() -> None:
+    """The column has the type of its values; Arrow has none for keys."""
+    several = [Entity(Key("A", number, project="p")) for number in (1, 2)]
+    several[0]["a"] = 1
+    frame = lazyentity.to_pandas(several, ["a"], key="id", key_as="id")
+    assert frame.columns.tolist() == ["id", "a"]
+    assert frame["id"].dtype == "int64"
+    assert frame["id"].tolist() == [1, 2]
+    keys = lazyentity.to_pandas(several, [], key="key")["key"]
+    assert keys.tolist() == [entity.key for entity in several]
+    pytest.importorskip("pyarrow")
+    table = lazyentity.to_arrow(several, ["a"], key="id", key_as="id")
+    assert table.column_names == ["id", "a"]
+    assert table["id"].to_pylist() == [1, 2]
+    with pytest.raises(TypeError, match=r"has values of type .*Key, which"):
+        lazyentity.to_arrow(several, [], key="key")
+
+
+@settings(max_examples=60)
+@given(raws=FEW, data=st.data())
+def test_missing_properties(backend: str, raws: list[bytes], data: st.DataObject) -> None:
+    """missing="raise" refuses what to_dict() of a stock entity refuses; else it changes nothing."""
+    stock = [stock_entity(raw) for raw in raws]
+    known = sorted({name for entity in stock for name in entity})
+    # Names that all entities have are seldom drawn.
+    shared = [name for name in known if all(name in entity for entity in stock)]
+    names = data.draw(st.lists(st.sampled_from([*known, "missing"]), unique=True) | st.just(shared))
+    lacking = [(entity, name) for entity in stock for name in names if name not in entity]
+    lazy: list[Entity] = [IMPLEMENTATIONS[backend].from_bytes(raw) for raw in raws]
+    for given_entities in (lazy, stock):
+        if not lacking:
+            assert snapshot(lazyentity.columns(given_entities, names, missing="raise")) == snapshot(
+                lazyentity.columns(stock, names)
+            )
+            continue
+        entity, name = lacking[0]
+        with pytest.raises(KeyError) as raised:
+            lazyentity.columns(given_entities, names, missing="raise")
+        assert f"has no property {name!r}" in raised.value.args[0]
+        if entity.key is not None:
+            assert repr(entity.key) in raised.value.args[0]
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "text"),
+    [
+        ({"key": "a"}, ValueError, "key and names both have 'a'"),
+        ({"key": 1}, TypeError, "the name of a column, not int"),
+        ({"key": "k", "key_as": "ids"}, ValueError, "one of 'key', 'id', 'path', not 'ids'"),
+        ({"missing": "rise"}, ValueError, "one of 'some', 'null', 'raise', not 'rise'"),
+    ],
+)
+def test_bad_options(options: dict[str, Any], error: type[Exception], text: str) -> None:
+    pytest.importorskip("pyarrow")
+    functions: list[Callable[..., Any]] = [
+        lazyentity.columns,
+        lazyentity.column_batches,
+        lazyentity.to_pandas,
+        lazyentity.to_arrow,
+    ]
+    for function in functions:
+        with pytest.raises(error, match=text):
+            function([], ["a"], **options)

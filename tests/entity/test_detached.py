@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import json
 import sys
 import tracemalloc
 import weakref
@@ -18,7 +17,6 @@ from hypothesis import given
 
 import lazyentity
 from lazyentity import LazyEntity
-from lazyentity.readers import make_strict
 from tests.entity.consumption import COPIES, PICKLES, holding
 from tests.entity.test_plain import DRAWN, VALID, change
 from tests.support.snapshots import snapshot
@@ -83,15 +81,6 @@ def test_attributes_go_along(lazy_type: type[LazyEntity]) -> None:
         detached["text"]
 
 
-def test_gives_a_list_in_order(lazy_type: type[LazyEntity]) -> None:
-    entities = [read_some(lazy_type, PLAIN, name) for name in ("text", "ratio", "yes")]
-    for several in (entities, tuple(entities), iter(entities), (one for one in entities)):
-        detached = lazyentity.detach(several)
-        assert type(detached) is list
-        assert [list(one) for one in detached] == [["text"], ["ratio"], ["yes"]]
-    assert lazyentity.detach([]) == []
-
-
 def test_containers_are_new(lazy_type: type[LazyEntity]) -> None:
     """Changes of a detached entity leave the original as it was."""
     entity = read_some(lazy_type, RICH, "inner", "inners", "who")
@@ -117,16 +106,6 @@ def test_entities_that_were_assigned(lazy_type: type[LazyEntity]) -> None:
     assert held["inner"] is not entity["inner"]
     assert held._meanings["number"] == (9, 42)
     assert encoded(held) == encoded(holder)
-
-
-def test_of_a_strict_entity(lazy_type: type[LazyEntity]) -> None:
-    """A property that was not read is missing, not refused."""
-    entity = read_some(lazy_type, PLAIN, "text")
-    make_strict(entity)
-    detached = detach_one(entity)
-    assert dict(detached) == {"text": plain_properties()["text"]}
-    assert detached.get("ratio") is None
-    assert repr(detached) == repr(part_of(stock_entity(PLAIN), "text"))
 
 
 def test_stock_entities_are_returned_as_they_are() -> None:
@@ -214,21 +193,6 @@ def test_the_original_is_not_referred_to(lazy_type: type[LazyEntity]) -> None:
 
 
 # Everything else.
-
-
-def test_reads_like_any_entity(lazy_type: type[LazyEntity]) -> None:
-    names = ("text", "number", "list")
-    detached = detach_one(read_some(lazy_type, PLAIN, *names))
-    stock = part_of(stock_entity(PLAIN), *names)
-    ordered = {name: stock[name] for name in detached}
-    assert json.dumps(dict(detached)) == json.dumps(ordered)
-    assert detached.copy() == {**detached} == (detached | {}) == dict(detached) == ordered
-    assert list(detached.values()) == list(ordered.values())
-    assert repr(detached) == f"<Entity('Kind', 'name') {ordered}>"
-    assert snapshot(detached) == snapshot(stock)
-    assert detached == stock == detached != stock_entity(PLAIN) != detached
-    assert detached != lazy_type.from_bytes(PLAIN) != detached
-    assert dict(dict.items(detached)) == ordered
 
 
 # Arguments.
@@ -320,37 +284,6 @@ def test_detaching_again(lazy_type: type[LazyEntity]) -> None:
     assert type(detach_one(partial)) is lazy_type
 
 
-MEANT = {"list": [1, 2], "number": 5, "other": 6, "unread": 7}
-MEANINGS = {"list": (9, [None, 15]), "other": 10, "unread": 11}
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        lambda e: None,
-        lambda e: e["list"].append(3),
-        lambda e: e.update(list=list(e["list"])),
-        lambda e: e._meanings.pop("list"),
-        lambda e: e._meanings.update(number=(15, e["number"])),
-        lambda e: e.exclude_from_indexes.add("list"),
-    ],
-    ids=["nothing", "in place", "replaced", "removed", "added", "flag"],
-)
-def test_meanings(lazy_type: type[LazyEntity], change: Callable[[Any], object]) -> None:
-    """They are written with the received values, as stock writes them."""
-    raw = serialise(MEANT, meanings=MEANINGS)
-    entity, stock = read_some(lazy_type, raw), part_of(stock_entity(raw), "list", "number", "other")
-    for one in (entity, stock):
-        for name in ("list", "number", "other"):
-            one[name]
-        change(one)
-    kept = detach_one(entity, partial=True)
-    # Reading the meanings decodes the properties that have one.
-    kept.pop("unread", None)
-    assert reparsed(lazyentity.raw(kept)) == encoded(stock)
-    assert encoded(kept) == encoded(stock)
-
-
 DUPLICATES = {**COPIES, **PICKLES}
 
 
@@ -375,16 +308,9 @@ def test_materialized_ones_are_refused_as_well(lazy_type: type[LazyEntity], writ
     for made in (
         lazyentity.materialize(detached),
         lazyentity.materialize(lazyentity.materialize(detached)),
-        _materialized_inside(lazy_type, detached),
     ):
         assert type(made["inner"]) is Entity
         assert [type(inner) for inner in made["inners"]] == [Entity, Entity]
         assert snapshot(made) == snapshot(detached)
         with pytest.raises(RuntimeError, match="was detached"):
             write(made)
-
-
-def _materialized_inside(lazy_type: type[LazyEntity], value: Any) -> Any:
-    holder = lazy_type.from_bytes(b"")
-    holder["value"] = [value]
-    return lazyentity.materialize(holder)["value"][0]

@@ -7,33 +7,25 @@ import pickle
 import subprocess
 import sys
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import pytest
 from google.cloud.datastore import helpers
 from google.cloud.datastore.entity import Entity
-from hypothesis import given, note
+from hypothesis import given
 from hypothesis import strategies as st
 
 import lazyentity
 from lazyentity import LazyEntity
-from tests.entity.consumption import COPIES
 from tests.fuzz.sequences import RAW, STEPS, Case, compare, lazily
 from tests.support.snapshots import (
-    geo_points_without_address,
     outcome,
     snapshot,
-    snapshot_key,
-    snapshot_meanings,
-    snapshot_outcome,
 )
 from tests.support.stock import (
     EntityMessage,
     comparable,
     content,
-    encoded,
-    in_order_of,
     lazy_entities_in,
     learn_names,
     stock_entity,
@@ -61,46 +53,6 @@ def test_properties_read_one_by_one(
         assert lazy[name] is value
         assert lazy.get(name) is value
     assert snapshot(lazy) == snapshot(stock)
-
-
-@given(raw=VALID, order=st.permutations(["key", "exclude_from_indexes", "_meanings", "items"]))
-def test_attributes_in_any_order(lazy_type: type[LazyEntity], raw: bytes, order: list[str]) -> None:
-    """Key, flags and meanings are stock's after any reads, and stay the same objects."""
-    stock = stock_entity(raw)
-    learn_names(lazy_type, raw)
-    lazy = lazy_type.from_bytes(raw)
-    for name in order:
-        match name:
-            case "key":
-                assert snapshot_key(lazy.key) == snapshot_key(stock.key)
-                assert lazy.kind == stock.kind
-                assert lazy.id == stock.id
-            case "exclude_from_indexes":
-                assert type(lazy.exclude_from_indexes) is set
-                assert lazy.exclude_from_indexes == stock.exclude_from_indexes
-            case "_meanings":
-                assert snapshot_meanings(lazy) == snapshot_meanings(stock)
-            case _:
-                assert snapshot(dict(lazy.items())) == snapshot(dict(stock))
-                continue
-        assert getattr(lazy, name) is getattr(lazy, name)
-    assert snapshot(lazy) == snapshot(stock)
-
-
-@given(raw=VALID)
-def test_repr(lazy_type: type[LazyEntity], raw: bytes) -> None:
-    """The text is stock's except for the order of properties, which is random in stock."""
-    lazy = lazy_type.from_bytes(raw)
-    with geo_points_without_address():
-        text = repr(lazy)
-        assert text == repr(in_order_of(lazy, stock_entity(raw)))
-
-
-@given(raw=VALID)
-def test_the_client_encodes_it_as_it_encodes_stock(lazy_type: type[LazyEntity], raw: bytes) -> None:
-    """The stock client's encoder makes the same message of a lazy and of a stock entity."""
-    stock = outcome(lambda: encoded(stock_entity(raw)))
-    assert outcome(lambda: encoded(lazy_type.from_bytes(raw))) == stock
 
 
 @given(raw=VALID, data=st.data())
@@ -140,14 +92,6 @@ def _graft_embedded(original: Any, value: Any) -> None:
             _graft_embedded(original_item, item)
 
 
-@given(raw=VALID)
-def test_materialize(lazy_type: type[LazyEntity], raw: bytes) -> None:
-    """The plain entity is stock through and through: no lazy entity is left at any depth."""
-    plain = lazyentity.materialize(lazy_type.from_bytes(raw))
-    assert snapshot(plain) == snapshot(stock_entity(raw))
-    assert lazy_entities_in(plain) == []
-
-
 @given(raw=WITHOUT_NAN)
 def test_equality(lazy_type: type[LazyEntity], raw: bytes) -> None:
     """It is equal to the same objects as the stock entity, on both sides of ``==``."""
@@ -165,16 +109,6 @@ def test_equality(lazy_type: type[LazyEntity], raw: bytes) -> None:
     plain = dict(twin)
     assert (lazy_type.from_bytes(raw) == plain) is (stock == plain)
     assert (plain == lazy_type.from_bytes(raw)) is (plain == stock)
-
-
-@given(raw=VALID)
-def test_copies(lazy_type: type[LazyEntity], raw: bytes) -> None:
-    """Copies of any kind equal the stock entity's copies."""
-    for name, duplicate in COPIES.items():
-        note(name)
-        expected = snapshot_outcome(partial(duplicate, stock_entity(raw)))
-        assert snapshot_outcome(partial(duplicate, lazy_type.from_bytes(raw))) == expected
-    assert snapshot(lazy_type.from_bytes(raw).copy()) == snapshot(stock_entity(raw).copy())
 
 
 CASES = st.builds(
@@ -229,17 +163,6 @@ def test_across_processes(lazy_type: type[LazyEntity]) -> None:
         assert finished.returncode == 0, finished.stderr.decode()
         expected = pickle.loads(pickle.dumps(stock_entity(raw)))
         assert snapshot(pickle.loads(finished.stdout)) == snapshot(expected)
-
-
-def test_a_copy_is_independent(lazy_type: type[LazyEntity]) -> None:
-    """A deep copy shares nothing that can be changed; the original stays as it was."""
-    lazy = lazy_type.from_bytes(RICH)
-    duplicate = copy.deepcopy(lazy)
-    duplicate["inner"]["deep"].append(1)
-    duplicate["inners"].clear()
-    duplicate.exclude_from_indexes.clear()
-    duplicate._meanings.clear()
-    assert snapshot(lazy) == snapshot(stock_entity(RICH))
 
 
 def test_an_entity_in_itself(lazy_type: type[LazyEntity]) -> None:

@@ -13,51 +13,16 @@ import pytest
 import lazyentity
 from lazyentity import LazyEntity
 from lazyentity._backend import backend
-from lazyentity.codec.undecoded import UNDECODED
 from tests.support import hostile, subprocesses
 from tests.support.snapshots import snapshot_key
-from tests.support.stock import content, encoded, stock_entity
 from tests.support.strategies import wire
-from tests.support.strategies.samples import PLAIN, RICH, plain_properties, serialise
+from tests.support.strategies.samples import PLAIN, RICH, serialise
 
-
-def test_nothing_is_decoded_at_first(lazy_type: type[LazyEntity]) -> None:
-    """All names are in place, and no value is decoded."""
-    lazy = lazy_type.from_bytes(PLAIN)
-    assert lazy.keys() == plain_properties().keys()
-    assert lazyentity.decoded(lazy) == ()
-    assert all(value is UNDECODED for value in dict.values(lazy))
-
-
-def _assign_key(entity: LazyEntity) -> None:
-    entity.key = None
-    lazyentity.raw(entity)
-
-
+# The steps of tests/fuzz check the methods of dict.
 NOTHING: dict[str, Callable[[Any], object]] = {
-    "len": len,
-    "bool": bool,
-    "in": lambda e: "text" in e,
-    "iteration": list,
-    "reversed": lambda e: list(reversed(e)),
     "keys": lambda e: e.keys() & {"text"},
-    "assignment": lambda e: e.__setitem__("new", 1),
-    "del": lambda e: e.__delitem__("text"),
-    "update": lambda e: e.update(new=1),
-    "|=": lambda e: e.__ior__({"new": 1}),
-    "setdefault of a new name": lambda e: e.setdefault("new", 1),
-    "get of a missing name": lambda e: e.get("missing"),
-    "pop of a missing name": lambda e: e.pop("missing", None),
-    "clear": lambda e: e.clear(),
-    "key": lambda e: e.key,
-    "kind": lambda e: e.kind,
-    "id": lambda e: e.id,
-    "exclude_from_indexes": lambda e: e.exclude_from_indexes,
     "hasattr": lambda e: hasattr(e, "missing"),
     "isinstance": lambda e: isinstance(e, dict),
-    "assigned key": _assign_key,
-    "assigned flags": lambda e: setattr(e, "exclude_from_indexes", {"yes"}),
-    "assigned meanings": lambda e: setattr(e, "_meanings", {}),
     "raw": lazyentity.raw,
     "decoded": lazyentity.decoded,
     "prefetch of nothing": lazyentity.prefetch,
@@ -68,55 +33,10 @@ NOTHING: dict[str, Callable[[Any], object]] = {
 
 @pytest.mark.parametrize("operation", NOTHING.values(), ids=NOTHING.keys())
 def test_decodes_nothing(lazy_type: type[LazyEntity], operation: Callable[[Any], object]) -> None:
-    """Operations that need no values decode nothing; only assigned properties count as decoded."""
+    """Operations that need no values decode nothing."""
     lazy = lazy_type.from_bytes(PLAIN)
     operation(lazy)
-    assert set(lazyentity.decoded(lazy)) <= {"new"}
-
-
-ONE: dict[str, Callable[[Any], object]] = {
-    "[]": lambda e: e["list"],
-    "get": lambda e: e.get("list"),
-    "setdefault": lambda e: e.setdefault("list", None),
-    "prefetch": lambda e: lazyentity.prefetch(e, "list"),
-    "match": lambda e: _matched(e),
-}
-
-
-def _matched(entity: Any) -> object:
-    match entity:
-        case {"list": value}:
-            return value
-    return None
-
-
-@pytest.mark.parametrize("operation", ONE.values(), ids=ONE.keys())
-def test_decodes_one(lazy_type: type[LazyEntity], operation: Callable[[Any], object]) -> None:
-    lazy = lazy_type.from_bytes(PLAIN)
-    operation(lazy)
-    assert lazyentity.decoded(lazy) == ("list",)
-
-
-def test_pop_decodes_one(lazy_type: type[LazyEntity]) -> None:
-    """Only the removed property is decoded."""
-    lazy = lazy_type.from_bytes(PLAIN)
-    assert lazy.pop("list") == [1, "two", 3.0]
-    last = list(lazy)[-1]
-    assert lazy.popitem() == (last, plain_properties()[last])
     assert lazyentity.decoded(lazy) == ()
-    assert len(lazy) == len(plain_properties()) - 2
-
-
-def test_popitem_keeps_the_meaning_of_what_it_takes_out(lazy_type: type[LazyEntity]) -> None:
-    """Put back, the very value that was taken out is written with its meaning, as with stock."""
-    raw = serialise({"first": 1, "last": "text"}, meanings={"first": 9, "last": 15})
-    lazy, stock = lazy_type.from_bytes(raw), stock_entity(raw)
-    for entity in (lazy, stock):
-        for name, value in [entity.popitem(), entity.popitem()]:
-            entity[name] = value
-    assert lazy._meanings == stock._meanings
-    assert encoded(lazy) == encoded(stock)
-    assert content(lazyentity.raw(lazy)) == content(raw)
 
 
 def test_meanings_decode_what_has_one(lazy_type: type[LazyEntity]) -> None:
@@ -155,19 +75,6 @@ def test_reading_all_leaves_embedded_entities_lazy(lazy_type: type[LazyEntity]) 
     inner = dict(lazy.items())["inner"]
     assert lazyentity.decoded(lazy) == tuple(lazy)
     assert lazyentity.decoded(inner) == ()
-
-
-def test_deleted_and_set_again(lazy_type: type[LazyEntity]) -> None:
-    """A deleted property does not come back, and one set after that is the caller's."""
-    lazy = lazy_type.from_bytes(PLAIN)
-    del lazy["text"]
-    assert "text" not in lazy
-    assert lazy.get("text") is None
-    with pytest.raises(KeyError, match="text"):
-        lazy["text"]
-    lazy["text"] = 7
-    assert lazy["text"] == 7
-    assert tuple(lazy)[-1] == "text"
 
 
 SMALL = serialise({"name": 7, "other": 8})

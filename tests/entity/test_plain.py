@@ -14,13 +14,12 @@ from hypothesis import strategies as st
 
 import lazyentity
 from lazyentity import LazyEntity
-from lazyentity.codec.undecoded import UNDECODED
 from lazyentity.readers import make_strict
 from tests.backends.malformed import entity_of
 from tests.support.snapshots import Raised, outcome, snapshot
-from tests.support.stock import EntityMessage, encoded, lazy_entities_in, stock_entity
+from tests.support.stock import encoded, lazy_entities_in, stock_entity
 from tests.support.strategies import Grammar, entities, wire
-from tests.support.strategies.samples import PLAIN, RICH, serialise
+from tests.support.strategies.samples import PLAIN, RICH
 from tests.support.strategies.schema import VALUE
 
 VALID = entities(Grammar())
@@ -74,22 +73,6 @@ def change(entity: Any, changes: list[tuple[str, int]]) -> None:
 DRAWN = st.lists(st.tuples(st.sampled_from(list(CHANGES)), st.integers(0, 20)), max_size=4)
 
 
-@given(raw=VALID, changes=DRAWN)
-def test_materialize_after_changes(
-    lazy_type: type[LazyEntity], raw: bytes, changes: list[tuple[str, int]]
-) -> None:
-    """A materialized entity equals a stock entity after the same changes, in the lazy order."""
-    lazy, stock = lazy_type.from_bytes(raw), stock_entity(raw)
-    for entity in (lazy, stock):
-        change(entity, changes)
-    for _ in range(2):
-        made = lazyentity.materialize(lazy)
-        assert type(made) is Entity
-        assert snapshot(made) == snapshot(stock)
-        assert list(made) == list(lazy)
-        assert lazy_entities_in(made) == []
-
-
 @given(raw=VALID, changes=DRAWN, data=st.data())
 def test_to_dict(
     lazy_type: type[LazyEntity],
@@ -113,6 +96,22 @@ def test_to_dict(
         assert snapshot(chosen) == snapshot({name: expected[name] for name in names or expected})
         assert list(chosen) == list(dict.fromkeys(names or entity))
     assert lazyentity.decoded(lazy) == before
+
+
+@given(raw=VALID, changes=DRAWN)
+def test_materialize_after_changes(
+    lazy_type: type[LazyEntity], raw: bytes, changes: list[tuple[str, int]]
+) -> None:
+    """A materialized entity equals a stock entity after the same changes, in the lazy order."""
+    lazy, stock = lazy_type.from_bytes(raw), stock_entity(raw)
+    for entity in (lazy, stock):
+        change(entity, changes)
+    for _ in range(2):
+        made = lazyentity.materialize(lazy)
+        assert type(made) is Entity
+        assert snapshot(made) == snapshot(stock)
+        assert list(made) == list(lazy)
+        assert lazy_entities_in(made) == []
 
 
 def _errors(value: Any) -> Iterator[Raised]:
@@ -155,20 +154,6 @@ def test_a_missing_name(lazy_type: type[LazyEntity], name: Any) -> None:
     assert lazyentity.decoded(lazy) == ()
 
 
-def test_a_missing_name_is_found_first(lazy_type: type[LazyEntity]) -> None:
-    """Before a property that cannot be decoded, and before a strict entity refuses to."""
-    message = EntityMessage()
-    message.properties["unset"].ClearField("integer_value")
-    lazy = lazy_type.from_bytes(message.SerializeToString())
-    with pytest.raises(ValueError, match="did not have any value set"):
-        lazyentity.to_dict(lazy, "unset")
-    with pytest.raises(KeyError, match="missing"):
-        lazyentity.to_dict(lazy, "unset", "missing")
-    make_strict(lazy)
-    with pytest.raises(KeyError, match="missing"):
-        lazyentity.to_dict(lazy, "unset", "missing")
-
-
 def test_nothing_mutable_is_shared(lazy_type: type[LazyEntity]) -> None:
     """A result shares nothing with the entity, after any reads, or with another result."""
     for read in ([], ["inner", "inners"]):
@@ -182,13 +167,6 @@ def test_nothing_mutable_is_shared(lazy_type: type[LazyEntity]) -> None:
             del made["text"]
             assert snapshot(entity) == snapshot(stock_entity(RICH))
             assert snapshot(lazyentity.to_dict(entity)) == snapshot(plain(stock_entity(RICH)))
-
-
-def test_values_that_were_read_are_shared(lazy_type: type[LazyEntity]) -> None:
-    """A value that the entity keeps is the one that the dict gets, unless it is a container."""
-    lazy = lazy_type.from_bytes(RICH)
-    who = lazy["who"]
-    assert lazyentity.to_dict(lazy)["who"] is who
 
 
 def test_assigned_containers(lazy_type: type[LazyEntity]) -> None:
@@ -268,28 +246,6 @@ def test_flags_in_any_container(lazy_type: type[LazyEntity], flags: Any) -> None
         del stock[name]
     assert list(stock) == ["held"]
     assert encoded(part) == encoded(stock)
-
-
-@pytest.mark.parametrize("instead", [(), ("text",), ("text", "new")])
-def test_a_sentinel_put_into_storage(lazy_type: type[LazyEntity], instead: tuple[str, ...]) -> None:
-    """A sentinel put in past the methods, under a name that was not received, is never returned."""
-    for raw in (RICH, serialise({"text": "a"}), serialise({"text": "a", "never seen": 1})):
-        lazy = lazy_type.from_bytes(raw)
-        for name in instead:
-            dict.pop(lazy, name, None)
-        dict.__setitem__(lazy, "of another", UNDECODED)
-        for operation in (lazyentity.to_dict, lazyentity.materialize):
-            with pytest.raises(TypeError, match=r"^property 'of another' of "):
-                operation(lazy)
-
-
-def test_everything_was_deleted(lazy_type: type[LazyEntity]) -> None:
-    """For entities with learned, new or repeated names."""
-    twice = serialise({"twice": 1}) + serialise({"twice": 2})
-    for raw in (RICH, twice, serialise({"deleted, not learned": 1})):
-        lazy = lazy_type.from_bytes(raw)
-        lazy.clear()
-        assert lazyentity.to_dict(lazy) == lazyentity.materialize(lazy) == {}
 
 
 @pytest.mark.parametrize("operation", [lazyentity.to_dict, lazyentity.materialize])

@@ -15,7 +15,6 @@ from google.cloud.datastore.entity import Entity
 import lazyentity
 from lazyentity import LazyEntity
 from lazyentity.readers import make_strict
-from tests.support.snapshots import snapshot
 from tests.support.stock import content, encoded, reparsed, stock_entity
 from tests.support.strategies.samples import PLAIN, RICH, plain_properties, serialise
 
@@ -113,28 +112,6 @@ def test_other_threads_are_refused_meanwhile(lazy_type: type[LazyEntity]) -> Non
     assert lazyentity.decoded(entity) == ("number",)
 
 
-def test_popitem_is_refused(lazy_type: type[LazyEntity]) -> None:
-    """If the last property was not prefetched; it stays the last."""
-    entity = strict(lazy_type, PLAIN)
-    last = list(entity)[-1]
-    with pytest.raises(RuntimeError, match=f"property '{last}'"):
-        entity.popitem()
-    assert list(entity)[-1] == last
-    lazyentity.prefetch(entity, last)
-    assert entity.popitem() == (last, plain_properties()[last])
-
-
-@pytest.mark.parametrize(
-    "swallowed", [LookupError, AttributeError, ValueError, TypeError, OSError, StopIteration]
-)
-def test_is_not_swallowed(lazy_type: type[LazyEntity], swallowed: type[Exception]) -> None:
-    """No handler for other errors of reading a property catches it."""
-    entity = strict(lazy_type, PLAIN)
-    with pytest.raises(RuntimeError) as refused:
-        entity["text"]
-    assert not isinstance(refused.value, swallowed)
-
-
 def test_what_was_prefetched_or_assigned_is_read(lazy_type: type[LazyEntity]) -> None:
     for read in ("__getitem__", "get", "setdefault", "pop"):
         value = getattr(strict(lazy_type, PLAIN, "text"), read)("text")
@@ -180,17 +157,6 @@ def test_what_decodes_nothing_is_not_refused(lazy_type: type[LazyEntity]) -> Non
     assert len(entity) == 0
 
 
-def test_with_everything_prefetched_it_is_like_any_other(lazy_type: type[LazyEntity]) -> None:
-    entity, stock = strict(lazy_type, RICH, *stock_entity(RICH)), stock_entity(RICH)
-    assert snapshot(entity) == snapshot(stock)
-    assert entity == stock
-    assert stock == entity
-    assert dict(entity) == dict(stock)
-    for copied in (copy.copy(entity), pickle.loads(pickle.dumps(entity)), entity.copy()):
-        assert copied == stock
-    assert type(lazyentity.materialize(entity)) is Entity
-
-
 def test_prefetch_by_hand_decodes(lazy_type: type[LazyEntity]) -> None:
     """prefetch() decodes by explicit request; the entity stays strict."""
     entity = strict(lazy_type, RICH)
@@ -205,16 +171,6 @@ def test_prefetch_by_hand_decodes(lazy_type: type[LazyEntity]) -> None:
     with pytest.raises(KeyError):
         lazyentity.prefetch(entity, "absent")
     assert isinstance(entity, LazyEntity if lazy_type is LazyEntity else Entity)
-
-
-def test_meanings_leave_what_is_inside_readable(lazy_type: type[LazyEntity]) -> None:
-    """Reading the meanings, as the encoder does, decodes the values as any read does."""
-    inner = Entity()
-    inner["deep"] = 1
-    entity = strict(lazy_type, serialise({"inner": inner}, meanings={"inner": 19}))
-    assert entity._meanings["inner"][0] == 19
-    assert type(entity["inner"]) is lazy_type
-    assert entity["inner"]["deep"] == 1
 
 
 CHANGES: dict[str, Callable[[Any], object]] = {
@@ -242,28 +198,10 @@ def test_writing(lazy_type: type[LazyEntity], change: Callable[[Any], object]) -
     assert reparsed(lazyentity.raw(entity)) == encoded(stock)
 
 
-def test_writing_allows_no_reading(lazy_type: type[LazyEntity]) -> None:
-    """The entity stays as strict as before."""
-    entity = strict(lazy_type, PLAIN, "text")
-    entity["new"] = 1
-    lazyentity.raw(entity)
-    assert set(lazyentity.decoded(entity)) == {"text", "new"}
-    with pytest.raises(RuntimeError, match=r"items\(\) reads all properties"):
-        entity.items()
-
-
 def test_an_unchanged_entity_goes_out_as_it_came(lazy_type: type[LazyEntity]) -> None:
     entity = strict(lazy_type, PLAIN)
     assert content(lazyentity.raw(entity)) == content(PLAIN)
     assert lazyentity.decoded(entity) == ()
-
-
-def test_as_a_value_it_is_written(lazy_type: type[LazyEntity]) -> None:
-    """An entity that embeds a strict one is written with all of it."""
-    outer, stock = Entity(), Entity()
-    outer["inner"] = strict(lazy_type, PLAIN, "text")
-    stock["inner"] = stock_entity(PLAIN)
-    assert reparsed(lazyentity.raw(outer)) == encoded(stock)
 
 
 @pytest.mark.parametrize(

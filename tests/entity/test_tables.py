@@ -150,17 +150,6 @@ def test_types() -> None:
         ]
 
 
-def test_a_column_can_be_changed() -> None:
-    """A DataFrame owns its memory."""
-    lazy, _ = _rows([FULL, FULL])
-    frame = lazyentity.to_pandas(lazy, FULL, missing="null")
-    frame["number"] += 6
-    frame.loc[frame.index[:1], "ratio"] = 2.5
-    assert frame["number"].tolist() == [7, 7]
-    assert frame["ratio"].tolist() == [2.5, 1.5]
-    assert dict(lazy[0]) == FULL
-
-
 @pytest.mark.parametrize("to_table", [lazyentity.to_pandas, lazyentity.to_arrow])
 @pytest.mark.parametrize("other", [1, None])
 def test_integers_that_are_too_large(to_table: Any, other: int | None) -> None:
@@ -187,20 +176,6 @@ def test_several_types(to_table: Any) -> None:
     table = to_table(lazy, ["a"], objects=True)
     values = table["a"].to_pylist() if to_table is lazyentity.to_arrow else list(table["a"])
     assert values == [entity.get("a") for entity in stock]
-
-
-def test_arrays_of_one_length_stay_objects() -> None:
-    """They are no second dimension of the column."""
-    lazy, stock = _rows([{"a": [1, 2]}, {"a": [3, 4]}])
-    assert list(lazyentity.to_pandas(lazy, ["a"])["a"]) == [entity["a"] for entity in stock]
-
-
-def test_several_types_in_later_batches() -> None:
-    lazy, stock = _rows([{"at": FULL["at"]}, {}, {"at": 1}, {"at": 1.5}])
-    with _batches_of(1):
-        table = lazyentity.to_arrow(lazy, ["at"], objects=True)
-    assert table["at"].to_pylist() == [entity.get("at") for entity in stock]
-    assert "dense_union" in str(table.schema.field("at").type)
 
 
 @pytest.mark.parametrize("value", [Key("A", 1, project="p"), GeoPoint(1, 2), [1, "two"]])
@@ -240,9 +215,3 @@ def test_missing_libraries(library: str) -> None:
         pytest.raises(ImportError, match=f"`pip install {library}`"),
     ):
         to_table([], ["a"])
-
-
-def test_names_that_are_one_string() -> None:
-    for to_table in (lazyentity.to_pandas, lazyentity.to_arrow):
-        with pytest.raises(TypeError, match="not the string 'abc'"):
-            to_table([], "abc")

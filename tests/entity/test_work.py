@@ -132,16 +132,6 @@ def _message(entity: Entity) -> bytes:
     return comparable(entity_message(entity))
 
 
-@pytest.mark.usefixtures("encoder")
-@pytest.mark.parametrize("wrap", [WRAPPERS["entities"], WRAPPERS["dicts"], WRAPPERS["lists"]])
-def test_deeper_than_the_interpreter_goes(wrap: Callable[[Any], Any]) -> None:
-    """It is refused where the client refuses it."""
-    entity = _entity(_nested(wrap, 1_100, 1))
-    for encoder in (helpers.entity_to_protobuf, entity_message, lazyentity.raw):
-        with pytest.raises(RecursionError):
-            encoder(entity)
-
-
 def _received(levels: int) -> bytes:
     message = entity = EntityMessage()
     for _ in range(levels):
@@ -193,19 +183,3 @@ def test_received(lazy_type: type[LazyEntity], operation: Callable[[Any, Any], o
         outcome(partial(operation, *pairs[0]))
         calls.append(_calls(operation, *pairs[1]))
     assert calls[1] <= 12 * calls[0]
-
-
-@pytest.mark.usefixtures("encoder")
-def test_a_refused_value_is_asked_about_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The client's own encoder is called once for a value that is left to it."""
-    asked = []
-    set_value: Any = helpers._set_protobuf_value
-
-    def counting(target: Any, value: Any) -> None:
-        asked.append(value)
-        set_value(target, value)
-
-    monkeypatch.setattr(helpers, "_set_protobuf_value", counting)
-    with pytest.raises(ValueError, match="Unknown protobuf attr type"):
-        entity_message(_entity(_nested(_entity, 25, object())))
-    assert len(asked) == 1

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
-from operator import methodcaller
 from typing import Any
 
 import pytest
 from google.cloud.datastore import helpers
 from google.cloud.datastore.entity import Entity
-from google.cloud.datastore.key import Key
 from google.protobuf.message import DecodeError
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -18,10 +15,8 @@ from hypothesis import strategies as st
 import lazyentity
 from lazyentity import LazyEntity
 from lazyentity.encoding import entity_message
-from tests.entity.consumption import COPIES
 from tests.fuzz import values
-from tests.support.entities import CHANGES, fill
-from tests.support.snapshots import Raised, outcome, snapshot
+from tests.support.snapshots import Raised, outcome
 from tests.support.stock import (
     EntityMessage,
     comparable,
@@ -109,95 +104,6 @@ def test_assigned_to_a_lazy_entity(seed: int) -> None:
         del stock["text"], lazy["text"]
         message = entity_message(lazy)
     assert comparable(message) == encoded(stock)
-
-
-FILLED = encoded(fill(Entity(Key("Kind", "name", project="p"))))
-
-
-class _Only:
-    """Supports only ``in``."""
-
-    def __contains__(self, name: str) -> bool:
-        return "e" in name
-
-
-class _SpeakingKey(Key):
-    def to_protobuf(self) -> Any:
-        return Key("Spoken", 1, project="p").to_protobuf()
-
-
-def _put_back(entity: Any) -> None:
-    # The order is stock's own on its side.
-    for name in sorted(entity):
-        entity[name] = entity.pop(name)
-
-
-KEYS = {
-    "equal key": Key("Kind", "name", project="p"),
-    "other key": Key("Kind", 2, project="p"),
-    "partial key": Key("Kind", project="p"),
-    "other project": Key("Kind", "name", project="other"),
-    "other namespace": Key("Kind", "name", project="p", namespace="n"),
-    "other database": Key("Kind", "name", project="p", database="d"),
-    "no key": None,
-    "other class of key": _SpeakingKey("Kind", "name", project="p"),  # type: ignore[no-untyped-call]  # upstream is untyped
-}
-FLAGS: tuple[Any, ...] = (
-    *("text", "number text", ("text",), ["number"], {"text": 1}, [["x"], "text"]),
-    *(_Only(), None, 5, (), {"list", "inner", "empty list", "absent"}),
-)
-
-
-def _setting(attribute: str, value: Any) -> Callable[[Any], object]:
-    return lambda entity: setattr(entity, attribute, value)
-
-
-CHANGED: dict[str, Callable[[Any], object]] = {
-    **CHANGES,
-    **{name: _setting("key", key) for name, key in KEYS.items()},
-    **{
-        f"flags {number}, {type(flags).__name__}": _setting("exclude_from_indexes", flags)
-        for number, flags in enumerate(FLAGS)
-    },
-    **{f"without {name}": methodcaller("pop", name) for name in sorted(stock_entity(FILLED))},
-    "key changed inside": lambda e: e.key._path[-1].update(name="other"),
-    "namespace changed inside": lambda e: setattr(e.key, "_namespace", "other"),
-    "path changed beside": lambda e: setattr(e.key, "_flat_path", ("Other", 1)),
-    "one meaning": lambda e: setattr(e, "_meanings", {"text": (15, e["text"])}),
-    # Of an object that CPython has once, which the client takes for the value that was read.
-    "meaning of an unread value": lambda e: setattr(e, "_meanings", {"number": (7, 0)}),
-    "put back": _put_back,
-    "no type": lambda e: e.update(text=values.Unknown()),
-    "an attribute": lambda e: setattr(e, "remark", "kept"),
-}
-READ: dict[str, Callable[[LazyEntity], object]] = {
-    "nothing": lambda entity: None,
-    "some": lambda entity: [entity[name] for name in ("number", "meant", "list", "inner")],
-    "all": lambda entity: entity.items(),
-}
-
-
-@pytest.mark.parametrize("change", CHANGED.values(), ids=CHANGED.keys())
-def test_changes(lazy_type: type[LazyEntity], change: Callable[[Any], object]) -> None:
-    """After any change, and any reads, all that an entity is written or copied as is stock's."""
-    stock = stock_entity(FILLED)
-    change(stock)
-    expected, whole = outcome(encoded, stock), outcome(snapshot, stock)
-    for read in READ.values():
-
-        def changed(read: Callable[[LazyEntity], object] = read) -> Any:
-            lazy = lazy_type.from_bytes(FILLED)
-            read(lazy)
-            change(lazy)
-            return lazy
-
-        assert outcome(lambda: reparsed(lazyentity.raw(changed()))) == expected
-        assert outcome(lambda: comparable(entity_message(changed()))) == expected
-        assert outcome(lambda: encoded(changed())) == expected
-        if not isinstance(whole, Raised):
-            assert snapshot(changed()) == whole
-            for copied in COPIES.values():
-                assert snapshot(copied(changed())) == snapshot(copied(stock))
 
 
 def test_what_was_not_read_goes_back_as_it_came(lazy_type: type[LazyEntity]) -> None:

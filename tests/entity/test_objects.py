@@ -1,14 +1,17 @@
-"""The making of lazy entities, their type and its changes, and the mode in which they are made."""
+"""How lazy entities are made, their type, and their attributes."""
 
 from __future__ import annotations
 
+import inspect
+import itertools
 import weakref
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 from unittest import mock
 
 import pytest
+from google.cloud.datastore import helpers
 from google.cloud.datastore.entity import Entity
 from google.cloud.datastore.key import Key
 from google.protobuf.message import DecodeError
@@ -17,7 +20,8 @@ import lazyentity
 from lazyentity import LazyEntity
 from lazyentity.codec import messages
 from tests.entity.consumption import describe
-from tests.support.snapshots import outcome, snapshot, whole
+from tests.support.concurrency import together
+from tests.support.snapshots import Raised, outcome, snapshot, whole
 from tests.support.stock import EntityMessage, in_order_of, stock_entity
 from tests.support.strategies.samples import PLAIN, RICH
 
@@ -55,15 +59,6 @@ def test_made_by_hand_it_is_an_ordinary_entity(lazy_type: type[LazyEntity]) -> N
     assert lazy == stock
     assert lazyentity.decoded(lazy) == ("text",)
     assert lazy_type.from_bytes(lazyentity.raw(lazy)) == stock
-
-
-def test_two_made_by_hand_share_nothing(lazy_type: type[LazyEntity]) -> None:
-    """Each has separate flags and meanings."""
-    first, second = lazy_type(), lazy_type()
-    first.exclude_from_indexes.add("text")
-    first._meanings["text"] = (9, None)
-    first["text"] = None
-    assert snapshot(second) == snapshot(Entity())
 
 
 @pytest.mark.parametrize(
@@ -118,22 +113,6 @@ def test_kind_of_object(lazy_type: type[LazyEntity]) -> None:
     assert weakref.ref(lazy)() is lazy
     with pytest.raises(TypeError, match="unhashable"):
         hash(lazy)
-
-
-def test_attributes_of_its_own(lazy_type: type[LazyEntity]) -> None:
-    """Any attribute can be set and deleted; a missing one is an AttributeError that names it."""
-    lazy: Any = lazy_type.from_bytes(PLAIN)
-    lazy.remark = "kept"
-    assert lazy.remark == "kept"
-    assert vars(lazy)["remark"] == "kept"
-    del lazy.remark
-    with pytest.raises(AttributeError, match="remark"):
-        lazy.remark  # noqa: B018  # that it raises is tested
-    assert not hasattr(lazy, "remark")
-    object.__setattr__(lazy, "remark", "kept")
-    assert vars(lazy)["remark"] == "kept"
-    object.__delattr__(lazy, "remark")
-    assert not hasattr(lazy, "remark")
 
 
 def test_subclass(lazy_type: type[LazyEntity]) -> None:
@@ -207,17 +186,147 @@ def test_a_subclass_with_its_own_way_of_reading(
     assert operation(lazy) == operation(read) == expected
 
 
-def test_another_class(lazy_type: type[LazyEntity]) -> None:
-    """An entity's class cannot be assigned; an instance of another class can be made from it."""
+NAMES = ("key", "exclude_from_indexes", "_meanings")
 
-    class Own(Entity):
-        pass
 
-    own_class: Any = Own
+@runtime_checkable
+class WithKey(Protocol):
+    key: object
+
+
+@runtime_checkable
+class WithAll(Protocol):
+    key: object
+    exclude_from_indexes: object
+    _meanings: object
+
+    def items(self) -> object: ...
+
+
+@runtime_checkable
+class WithMore(Protocol):
+    key: object
+    more: object
+
+
+def test_protocols_checked_at_run_time(lazy_type: type[LazyEntity]) -> None:
+    """As for stock entities, without reading any attribute."""
+    entity, stock = lazy_type.from_bytes(PLAIN), stock_entity(PLAIN)
+    for protocol in (WithKey, WithAll, WithMore):
+        assert isinstance(entity, protocol) == isinstance(stock, protocol)
+    for name in NAMES:
+        inspect.getattr_static(entity, name)
+    assert hasattr(lazy_type, "key") == hasattr(Entity, "key")
+
+
+BEFORE: dict[str, Callable[[Any, str], object]] = {
+    "unread": lambda e, name: None,
+    "read": getattr,
+    "set": lambda e, name: setattr(e, name, getattr(e, name)),
+    "all read": lambda e, name: vars(e),
+    "read and deleted": lambda e, name: (getattr(e, name), e.__delattr__(name)),
+}
+AFTER: dict[str, Callable[[Any, str], Any]] = {
+    "read": getattr,
+    "deleted again": lambda e, name: outcome(e.__delattr__, name) is None,
+    "hasattr": hasattr,
+    "vars": lambda e, name: vars(e),
+    "raw": lambda e, name: bool(lazyentity.raw(e)),
+    "encoded": lambda e, name: bool(helpers.entity_to_protobuf(e)),
+    "state": lambda e, name: e.__getstate__(),
+}
+
+
+def _after_each(
+    make: Callable[[bytes], Any], steps: Callable[[Any, str, Callable[[Any, str], object]], Any]
+) -> dict[tuple[str, str], Any]:
+    """Take steps with each attribute of a new entity, after each use of it."""
+    return {
+        (name, used): steps(make(PLAIN), name, before)
+        for name, (used, before) in itertools.product(NAMES, BEFORE.items())
+    }
+
+
+DELETED: dict[str, Callable[[Any, str], object]] = {
+    "delattr": delattr,
+    "pop": lambda e, name: vars(e).pop(name),
+    "del": lambda e, name: vars(e).__delitem__(name),
+    "clear": lambda e, name: vars(e).clear(),
+    "popitem": lambda e, name: dict(vars(e).popitem() for _ in NAMES),
+    "popped, read and popped": lambda e, name: (
+        vars(e).pop(name),
+        hasattr(e, name),
+        outcome(vars(e).pop, name).kind,
+    ),
+}
+
+
+@pytest.mark.parametrize("delete", DELETED.values(), ids=DELETED.keys())
+@pytest.mark.parametrize("after", AFTER.values(), ids=AFTER.keys())
+def test_deleted_attributes_stay_deleted(
+    lazy_type: type[LazyEntity],
+    delete: Callable[[Any, str], object],
+    after: Callable[[Any, str], Any],
+) -> None:
+    """A deleted attribute is neither read from the bytes again nor written as it was received.
+
+    Nor is one that is taken out of vars(entity). It can be set again.
+    """
+
+    def steps(entity: Any, name: str, before: Callable[[Any, str], object]) -> Any:
+        before(entity, name)
+        deleted, result = outcome(delete, entity, name), outcome(after, entity, name)
+        # The name of the class is in the text.
+        deleted = describe(deleted) if isinstance(deleted, Raised) else deleted
+        # Which attribute is missing first depends on the encoder.
+        result = result.kind if isinstance(result, Raised) else result
+        left = sorted(vars(entity)), [hasattr(entity, each) for each in NAMES]
+        setattr(entity, name, getattr(stock_entity(PLAIN), name))
+        return deleted, result, left, getattr(entity, name)
+
+    assert _after_each(lazy_type.from_bytes, steps) == _after_each(stock_entity, steps)
+
+
+@pytest.mark.usefixtures("frequent_switches")
+def test_threads_that_ask_for_the_dictionary(lazy_type: type[LazyEntity]) -> None:
+    """No thread finds an attribute missing while another one completes the dictionary."""
+
+    def read(number: int) -> None:
+        for entity in entities:
+            if number % 2:
+                vars(entity)
+            else:
+                assert entity.key is not None
+                assert entity._meanings is not None
+
+    for _ in range(20):
+        entities = [lazy_type.from_bytes(PLAIN) for _ in range(20)]
+        together(4, read)
+
+
+def _cleared(entity: Any) -> Any:
+    del entity.__dict__
+    return vars(entity)
+
+
+REPLACED: dict[str, Callable[[Any], Any]] = {
+    "some": lambda e: setattr(e, "__dict__", {"key": None, "more": 1}),
+    "all": lambda e: setattr(e, "__dict__", dict(vars(stock_entity(PLAIN)))),
+    "deleted": _cleared,
+    "no dict": lambda e: setattr(e, "__dict__", 5),
+}
+
+
+@pytest.mark.parametrize("replace", REPLACED.values(), ids=REPLACED.keys())
+def test_the_dictionary_is_replaced(
+    lazy_type: type[LazyEntity], replace: Callable[[Any], Any]
+) -> None:
+    """By assigning __dict__, as jsonpickle does."""
     lazy, stock = lazy_type.from_bytes(PLAIN), stock_entity(PLAIN)
-    stock.__class__ = own_class
-    with pytest.raises(TypeError, match="object layout differs"):
-        lazy.__class__ = own_class
-    own = own_class(key=lazy.key, exclude_from_indexes=tuple(lazy.exclude_from_indexes))
-    own.update(lazy)
-    assert (own.key, dict(own)) == (stock.key, dict(stock))
+    assert outcome(replace, lazy) == outcome(replace, stock)
+    assert vars(lazy) == vars(stock)
+    for name in (*NAMES, "more"):
+        assert hasattr(lazy, name) == hasattr(stock, name)
+    given = {"key": stock_entity(PLAIN).key}
+    lazy.__dict__ = given
+    assert vars(lazy) is given
