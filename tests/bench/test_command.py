@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import subprocess
 import sys
 from collections.abc import Callable
@@ -12,14 +11,12 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from lazyentity.bench import cli, clients, demo, harness, results, sides, verify
-from lazyentity.bench.harness import QUICK, Case
+from lazyentity.bench import clients, demo, harness, results, sides, verify
+from lazyentity.bench.harness import Case
 from tests.support import subprocesses
 from tests.support.benchmarks import bench
 
 from .made import make_line, no_cases
-
-pytestmark = pytest.mark.any_backend
 
 _WITHOUT_FURTHER_EXTRAS = """
 import sys
@@ -122,21 +119,6 @@ def test_results_are_written_shown_and_drawn(measured: Callable[..., None], tmp_
     assert "10.0x" in outcome.output
 
 
-@pytest.mark.parametrize("only", ["query", "300 x 100", "new entities"])
-def test_a_part_of_the_cases(only: str) -> None:
-    """They are found by their section, name and size."""
-    chosen = cli._cases("datastore", QUICK, only)
-    assert 0 < len(chosen) < 10
-    assert all(only in str(case) for case in chosen)
-
-
-def test_a_choice_of_mixes_and_counts() -> None:
-    """Chosen mixes and counts are measured and no others."""
-    plan = dataclasses.replace(QUICK, mixes=("mixed",), counts=(2, 3))
-    decoded = [case for case in clients.cases("datastore", plan) if case.section == "read"]
-    assert {(case.name, case.properties) for case in decoded} == {("mixed", 2), ("mixed", 3)}
-
-
 def test_outputs_that_differ_record_nothing(measured: Callable[..., None], tmp_path: Path) -> None:
     """When lazy and stock differ, there are no results, and the error says where they differ."""
     measured([], verify.OutputMismatch("entities[0]['a']: 1 in place of 2"))
@@ -159,18 +141,6 @@ def test_measured_lines_are_kept(measured: Callable[..., None], tmp_path: Path) 
     assert recorded.interrupted
     assert recorded.lines == _lines()[:2]
     assert not chart.exists()
-
-
-def test_nothing_was_measured(measured: Callable[..., None], tmp_path: Path) -> None:
-    """Results of before stay."""
-    measured([], KeyboardInterrupt())
-    output, chart = tmp_path / "results.json", tmp_path / "chart.svg"
-    chart.write_text("before")
-    outcome = bench("--output", output, "--plot", chart)
-    assert outcome.exit_code == 130
-    assert outcome.output.endswith("Error: interrupted before anything was measured\n")
-    assert not output.exists()
-    assert chart.read_text() == "before"
 
 
 @pytest.mark.parametrize(

@@ -5,16 +5,12 @@ from __future__ import annotations
 import dataclasses
 import socket
 from collections.abc import Iterator
-from concurrent import futures
 from pathlib import Path
-from typing import Any, NoReturn
 
-import grpc
 import pytest
 from google.cloud import datastore
-from rich.console import Console
 
-from lazyentity.bench import entities, harness, loopback, own, results, tables
+from lazyentity.bench import entities, harness, loopback, own, results
 from lazyentity.bench.harness import PER_ENTITY, measure
 from lazyentity.bench.results import OwnCall, Results, Summary
 from lazyentity.bench.server.process import LoopbackServer
@@ -76,14 +72,6 @@ def test_named_properties() -> None:
         fetched.cases(("text_000", "txt_000"))
 
 
-def test_reads_of_small_entities() -> None:
-    """An entity that has fewer properties than are to be read is read whole."""
-    assert own.spread("4", ("a", "b")) == ("a", "b")
-    assert own.spread("4", ()) == ()
-    assert own.spread("1", ("a", "b", "c")) == ("a",)
-    assert own.spread("half", ("a", "b", "c", "d")) == ("a", "c")
-
-
 @pytest.mark.usefixtures("emulator", "quick")
 def test_the_command_of_the_readme(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It needs no credentials and no project, only the variable that names the server."""
@@ -138,14 +126,6 @@ class TestDocuments:
         assert "50 documents of collection 'orders' from 127.0.0.1:" in printed
         assert "A query of 50 entities that reads amount, status takes" in printed
         assert [line.done for line in results.load(output).lines] == ["0", "amount, status", "all"]
-
-    def test_numbers_of_fields(self) -> None:
-        from lazyentity.bench import own_documents
-
-        made = own_documents.Source("orders", 5).fetch().cases()
-        assert [case.done for case in made] == ["0", "1", "4", "half", "all"]
-        for case in made:
-            measure(case, ONCE)
 
     @pytest.mark.parametrize(
         ("options", "said"),
@@ -226,28 +206,6 @@ def test_no_credentials(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None
     assert output.count("\n") == 1
 
 
-def test_no_rights(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """A service that refuses is one sentence, too."""
-
-    def refuse(request: bytes, context: grpc.ServicerContext) -> NoReturn:
-        context.abort(grpc.StatusCode.PERMISSION_DENIED, "Missing or insufficient permissions.")
-
-    server = grpc.server(futures.ThreadPoolExecutor(1))
-    handlers: dict[str, Any] = {"RunQuery": grpc.unary_unary_rpc_method_handler(refuse)}
-    service = grpc.method_handlers_generic_handler("google.datastore.v1.Datastore", handlers)
-    server.add_generic_rpc_handlers((service,))
-    port = server.add_insecure_port("127.0.0.1:0")
-    server.start()
-    try:
-        output = own_command(monkeypatch, f"127.0.0.1:{port}", tmp_path / "own.json")
-    finally:
-        server.stop(None).wait()
-    assert output == (
-        f"Error: cannot read kind 'Own' from 127.0.0.1:{port}: 403 Missing or insufficient "
-        "permissions.\n"
-    )
-
-
 def exactly(value: float) -> Summary:
     return Summary(value, value, value, 5)
 
@@ -281,13 +239,6 @@ def test_shares() -> None:
     assert named.cells(50) == ("a, b", "30.0", "33%", "21.0", "5%", "0.45")
 
 
-def test_a_call_that_took_no_time() -> None:
-    """A network faster than the clock does not make a share of more than everything."""
-    (line,) = own.calls(make_own(("0",), undecoded_ms=0))
-    assert line.rest == 0
-    assert "100% is decoding" in line.sentence(50)
-
-
 @pytest.mark.parametrize("missing", ["call", "read"])
 def test_an_interrupted_run(missing: str) -> None:
     """Nothing is said that was not measured."""
@@ -296,31 +247,3 @@ def test_an_interrupted_run(missing: str) -> None:
         made = dataclasses.replace(made, own_call=None)
     assert list(own.calls(made)) == []
     assert own.outcome(made) is None
-
-
-@pytest.mark.parametrize(
-    ("reads", "words"),
-    [
-        (("0", "a_b", "all"), "reads a_b takes"),
-        (("0", "1", "all", "items"), "reads all properties takes"),
-        (("0", "1"), "reads 1 property of each takes"),
-        (("0",), "reads no property takes"),
-        (("0", "half"), "reads half of the properties takes"),
-        (("0", "4"), "reads 4 properties of each takes"),
-    ],
-)
-def test_the_outcome_in_words(reads: tuple[str, ...], words: str) -> None:
-    """It is that of the properties that the user named, else of all of them."""
-    console = Console(width=200)
-    with console.capture() as printed:
-        tables.show(make_own(reads), console)
-    assert words in printed.get()
-
-
-def test_timing() -> None:
-    """The first call, which finds everything cold, does not count."""
-    calls: list[None] = []
-    measured = own.measure_call(lambda: calls.append(None), entities=3, rate=2)
-    assert len(calls) == own.CALLS + 1
-    assert measured.undecoded.rounds == own.CALLS
-    assert (measured.entities, measured.rate) == (3, 2)

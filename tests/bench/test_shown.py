@@ -15,11 +15,7 @@ from lazyentity.bench.results import Line, Results
 
 from .made import make_results
 
-pytestmark = pytest.mark.any_backend
-
 SVG = "{http://www.w3.org/2000/svg}"
-CHARACTER = 9
-"""An upper bound of the width of a letter of 15 pixels, on average."""
 
 
 def _printed(made: Results, width: int = 80) -> str:
@@ -43,11 +39,6 @@ def test_calls_have_the_ratio_of_cpu_time() -> None:
     rows = [line.split() for line in _printed(make_results(ratio=8), 120).splitlines()]
     expected = "query 300 x 100 1 read 800.0 ms 100.0 ms 8.0x ±15% 16.0x ±15%"
     assert expected.split() in rows
-
-
-def test_narrow_terminals_show_all_figures() -> None:
-    """Lines are longer than the terminal rather than cropped."""
-    assert "16.0x ±15%" in _printed(make_results(ratio=8), 20)
 
 
 def test_pages() -> None:
@@ -119,22 +110,6 @@ def test_bars_start_at_zero_and_are_in_proportion() -> None:
     )
 
 
-def test_everything_is_inside() -> None:
-    """One wild third quartile changes the scale instead of leaving the chart, and so do texts."""
-    made = make_results()
-    wild = [
-        dataclasses.replace(line, stock=dataclasses.replace(line.stock, q3=1e6))
-        for line in made.lines
-    ]
-    root = drawn(dataclasses.replace(made, lines=wild))
-    width = float(root.attrib["width"])
-    assert max(spreads(root)) < width == chart.WIDTH
-    for text in root.iter(f"{SVG}text"):
-        assert float(text.attrib["y"]) < float(root.attrib["height"])
-        if "text-anchor" not in text.attrib:
-            assert float(text.attrib["x"]) + CHARACTER * len(text.text or "") < width + CHARACTER
-
-
 def test_texts() -> None:
     """Each row says for how many properties it is, and how many times as long stock takes.
 
@@ -152,46 +127,6 @@ def test_texts() -> None:
     assert len(bars(root, "stock")) == len(bars(drawn(without_calls(made)), "stock")) + 1
     labels = [float(text.attrib["y"]) for text in drawn(make_results(1)).iter(f"{SVG}text")][3:]
     assert min(after - before for before, after in itertools.pairwise(sorted(set(labels)))) >= 12
-
-
-def _brightness(colour: str) -> float:
-    red, green, blue = (int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5))
-    linear = [
-        c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in (red, green, blue)
-    ]
-    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
-
-
-@pytest.mark.parametrize("is_dark", [False, True])
-def test_dark_pages(is_dark: bool) -> None:
-    """A chart brings the page that its texts are read on, in both forms, with enough contrast."""
-    style = chart.svg(make_results()).split("<style>")[1].split("</style>")[0]
-    light, dark = style.split("@media(prefers-color-scheme:dark)")
-    colours = {
-        name: (value * 2 if len(value) == 3 else value)
-        for name, value in re.findall(
-            r"(\.?\w+)\{(?:fill|stroke):#(\w+)\}", dark if is_dark else light
-        )
-    }
-    page = _brightness(f"#{colours['.page']}")
-    for name, least in (("text", 7), ("path", 7), (".stock", 2), (".lazy", 2)):
-        other = _brightness(f"#{colours[name]}")
-        contrast = (max(page, other) + 0.05) / (min(page, other) + 0.05)
-        assert contrast >= least, name
-
-
-def test_chosen_lines() -> None:
-    """Where fewer than two counts are small, all are drawn; a single one is no chart.
-
-    Without mixed entities the chart is of another mix, and says of which.
-    """
-    made = without_calls(make_results())
-    large = make_results(counts=(100, 200, 500))
-    assert len(bars(drawn(without_calls(large)), "lazy")) == 3
-    strings = [line for line in made.lines if line.case == "strings"]
-    assert "strings types" in chart.svg(dataclasses.replace(made, lines=strings))
-    with pytest.raises(chart.NothingToPlot, match="two attribute counts"):
-        chart.svg(without_calls(make_results(counts=(20,))))
 
 
 def test_charts_need_their_measurements() -> None:

@@ -16,8 +16,6 @@ from google.auth.credentials import AnonymousCredentials  # noqa: E402  # as abo
 
 from lazyentity.bench.server.process import LoopbackServer  # noqa: E402  # as above
 
-pytestmark = pytest.mark.any_backend
-
 
 @pytest.fixture(scope="module")
 def port() -> Iterator[int]:
@@ -132,13 +130,3 @@ def test_listeners_see_changes(things: Any) -> None:
     assert arrived.wait(30)
     watch.unsubscribe()
     assert seen[-1] == ["a", "b"]
-
-
-def test_unsupported_calls_are_said_to_be(things: Any) -> None:
-    """They are UNIMPLEMENTED, with the name of the feature."""
-    from google.cloud.firestore_v1.base_vector_query import DistanceMeasure
-    from google.cloud.firestore_v1.vector import Vector
-
-    nearest = things.find_nearest("v", Vector([1.0]), 1, DistanceMeasure.EUCLIDEAN)
-    with pytest.raises(exceptions.MethodNotImplemented, match="vector search"):
-        list(nearest.stream())

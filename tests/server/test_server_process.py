@@ -17,15 +17,12 @@ from google.api_core import exceptions
 from google.cloud import datastore
 from google.cloud.datastore_v1.types import datastore as datastore_types
 from google.cloud.datastore_v1.types import entity as entity_types
-from google.rpc import status_pb2  # type: ignore[import-untyped]  # ships no types
 
 from lazyentity.bench.server.errors import DatastoreError
 from lazyentity.bench.server.process import LoopbackServer
 from lazyentity.bench.server.reads import Reads
 from lazyentity.bench.server.service import DatastoreService
 from tests.support.clients import make_client
-
-pytestmark = pytest.mark.any_backend
 
 SECONDS = 60
 _PROTOBUF = {"Content-Type": "application/x-protobuf"}
@@ -160,25 +157,6 @@ def test_a_server_that_cannot_start_is_an_error(capfd: pytest.CaptureFixture[str
 
 
 @pytest.mark.parametrize(
-    ("path", "headers", "status", "code"),
-    [
-        ("/v1/projects/p:lookup", {}, 200, None),
-        ("/v1/projects/p:nothing", {}, 404, "NOT_FOUND"),
-        ("/other", {}, 404, "NOT_FOUND"),
-        ("/v1/projects/p:lookup", {"Content-Type": "text/plain"}, 400, "INVALID_ARGUMENT"),
-    ],
-)
-def test_http_errors_are_statuses(
-    server: LoopbackServer, path: str, headers: dict[str, str], status: int, code: str | None
-) -> None:
-    """An HTTP error has a google.rpc.Status as its body, with the code that fits."""
-    answered, body = _post(server, path, headers=headers)
-    assert answered == status
-    if code is not None:
-        assert status_pb2.Status.FromString(body).code == grpc.StatusCode[code].value[0]
-
-
-@pytest.mark.parametrize(
     ("path", "body", "status", "name"),
     [
         ("nothing", b"{}", 404, "NOT_FOUND"),
@@ -195,41 +173,6 @@ def test_errors_in_json(
     )
     error = json.loads(raw)["error"]
     assert (answered, error["code"], error["status"]) == (status, status, name)
-
-
-def test_http_connections_are_kept(server: LoopbackServer) -> None:
-    """One connection carries many requests, also after one that was refused."""
-    connection = http.client.HTTPConnection("127.0.0.1", server.http_port, timeout=SECONDS)
-    connection.connect()
-    used = connection.sock
-    for path, status in (("/v1/projects/p:lookup", 200), ("/x", 404)) * 2:
-        connection.request("POST", path, b"", _PROTOBUF)
-        response = connection.getresponse()
-        response.read()
-        assert (response.status, connection.sock) == (status, used)
-    connection.close()
-
-
-def test_http_names_the_project_once(server: LoopbackServer) -> None:
-    """The path's project replaces a missing one of the request, and must not contradict it."""
-    request = datastore_types.RunQueryRequest(query={"kind": [{"name": "K"}]})
-    body = datastore_types.RunQueryRequest.serialize(request)
-    assert _post(server, "/v1/projects/p:runQuery", body)[0] == 200
-    status, error = _post(server, "/v1/projects/p:runQuery", body + b"\x42\x01q")
-    assert status == 400
-    assert "'q'" in status_pb2.Status.FromString(error).message
-
-
-@pytest.mark.parametrize("body", [b"", b"\xff"])
-def test_grpc_requests_are_checked(server: LoopbackServer, body: bytes) -> None:
-    """Over gRPC a request must parse and name its project."""
-    with grpc.insecure_channel(f"127.0.0.1:{server.grpc_port}") as channel:
-        call: grpc.UnaryUnaryMultiCallable[bytes, bytes] = channel.unary_unary(
-            "/google.datastore.v1.Datastore/Lookup"
-        )
-        with pytest.raises(grpc.RpcError) as raised:
-            call(body, timeout=SECONDS)
-        assert raised.value.code() is grpc.StatusCode.INVALID_ARGUMENT
 
 
 def test_defects_are_internal_errors(

@@ -1,0 +1,817 @@
+"""The loopback server of Datastore, through the stock client over both transports."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from google.api_core import exceptions
+from google.cloud import datastore
+from google.cloud.datastore.helpers import GeoPoint
+from google.cloud.datastore.query import And, Or, PropertyFilter
+from google.cloud.datastore.query_profile import ExplainOptions
+from google.cloud.datastore_v1.types import datastore as datastore_types
+from google.cloud.datastore_v1.types import entity as entity_types
+from google.cloud.datastore_v1.types import query as query_types
+
+from lazyentity.bench.server import store
+from lazyentity.bench.server.errors import DatastoreError
+from lazyentity.bench.server.keys import Scope
+from lazyentity.bench.server.process import LoopbackServer
+from tests.support.servers import SMALL_BATCH
+
+from .conftest import MakeClient, Put
+
+
+def _commit(
+    client: datastore.Client, *mutations: object, mode: str = "NON_TRANSACTIONAL", **selector: bytes
+) -> Any:
+    return client._datastore_api.commit(
+        request=datastore_types.CommitRequest(
+            project_id=client.project, mode=mode, mutations=mutations, **selector
+        )
+    )
+
+
+def _entity(key: datastore.Key, **values: int) -> entity_types.Entity:
+    return entity_types.Entity(
+        key=key.to_protobuf(),
+        properties={name: {"integer_value": value} for name, value in values.items()},
+    )
+
+
+def test_every_value_type_comes_back(client: datastore.Client) -> None:
+    """A read gives the stored values, of every type that the client can write."""
+    inner = datastore.Entity()
+    inner.update({"a": 1, "deep": [1, "x"]})
+    entity = datastore.Entity(client.key("Parent", "p", "Kind", 7), exclude_from_indexes=["text"])
+    entity.update(
+        {
+            "null": None,
+            "bool": True,
+            "int": -(2**63),
+            "float": 1.5,
+            "time": datetime.datetime(2020, 1, 2, 3, 4, 5, 6, tzinfo=datetime.timezone.utc),
+            "key": client.key("Other", "name"),
+            "text": "x" * 2000,
+            "é": "ü",
+            "blob": b"\x00\xff",
+            "geo": GeoPoint(1.0, -2.0),
+            "entity": inner,
+            "array": [1, "two", None],
+            "empty": [],
+        }
+    )
+    client.put(entity)
+    found = client.get(entity.key)
+    assert found == entity
+    assert found.exclude_from_indexes == {"text"}
+
+
+def test_a_lookup_tells_versions_and_times(client: datastore.Client, put: Put) -> None:
+    """Results carry version, creation and update time; an update keeps the creation time.
+
+    A key without an entity comes back as missing, with the key alone.
+    """
+    entity = put("K", 1, a=1)
+    keys = [entity.key, client.key("K", 2)]
+
+    def look() -> Any:
+        raw_keys = [key.to_protobuf() for key in keys]
+        return client._datastore_api.lookup(
+            request={"project_id": client.project, "keys": raw_keys}
+        )
+
+    first = look()
+    entity["a"] = 2
+    client.put(entity)
+    second = look()
+    before, after = first.found[0], second.found[0]
+    assert 0 < before.version < after.version
+    assert before.create_time == before.update_time
+    assert after.create_time == before.create_time
+    assert after.update_time > before.update_time
+    assert second.read_time >= after.update_time
+    missing: list[datastore.Entity] = []
+    assert client.get_multi(keys, missing=missing) == [entity]
+    assert [(each.key.id, dict(each)) for each in missing] == [(2, {})]
+
+
+def test_deferred_keys_are_asked_for_again(
+    small_client: datastore.Client, client: datastore.Client
+) -> None:
+    """A lookup of more keys than the server answers at a time gives the rest as deferred.
+
+    Entities of more than 4 MiB together are answered in several responses.
+    """
+    for asking, count, size, answered in ((small_client, 5, 1, 2), (client, 7, 1_000_000, 4)):
+        keys = [asking.key("K", number) for number in range(1, count + 1)]
+        for key in keys:
+            entity = datastore.Entity(key, exclude_from_indexes=["blob"])
+            entity["blob"] = bytes(size)
+            asking.put(entity)
+        deferred: list[datastore.Key] = []
+        found = asking.get_multi(keys, deferred=deferred)
+        assert [entity.key for entity in found] == keys[:answered]
+        assert deferred == keys[answered:]
+        assert [len(entity["blob"]) for entity in asking.get_multi(keys)] == [size] * count
+
+
+def test_incomplete_keys_are_completed(client: datastore.Client) -> None:
+    """Storing under an incomplete key allocates an id that the client learns.
+
+    Ids from AllocateIds and ReserveIds, and ids of existing entities, stay the caller's.
+    """
+    entities = [datastore.Entity(client.key("Parent", "p", "K")) for _ in range(3)]
+    client.put_multi(entities)
+    assert len({entity.key.id for entity in entities}) == 3
+    assert all(client.get(entity.key).key == entity.key for entity in entities)
+    allocated = client.allocate_ids(client.key("K"), 3)
+    last = allocated[-1].id
+    assert last is not None
+    client.reserve_ids_multi([client.key("K", last + 1)])
+    client.put(datastore.Entity(client.key("K", last + 2)))
+    entity = datastore.Entity(client.key("K"))
+    client.put(entity)
+    assert entity.key.id not in {*(key.id for key in allocated), last + 1, last + 2}
+    with pytest.raises(exceptions.BadRequest):
+        client._datastore_api.allocate_ids(
+            request={"project_id": client.project, "keys": [client.key("K", 1).to_protobuf()]}
+        )
+
+
+def test_operations(client: datastore.Client) -> None:
+    """An insert makes an entity, an update replaces it whole, a delete removes it.
+
+    An insert of an existing entity is ALREADY_EXISTS, an update of a missing one NOT_FOUND, and a
+    commit with one bad mutation applies none.
+    """
+    key, other = client.key("K", 1), client.key("K", 2)
+    _commit(client, {"insert": _entity(key, a=1, b=1)})
+    with pytest.raises(exceptions.Conflict):
+        _commit(client, {"insert": _entity(key, a=2)})
+    assert client.get(key)["a"] == 1
+    _commit(client, {"update": _entity(key, a=2)})
+    assert dict(client.get(key)) == {"a": 2}
+    client.delete_multi([key, client.key("K", "never there")])
+    assert client.get(key) is None
+    with pytest.raises(exceptions.NotFound):
+        _commit(client, {"upsert": _entity(key)}, {"update": _entity(other, a=1)})
+    assert client.get(key) is None
+
+
+@pytest.mark.parametrize(
+    ("mutation", "message"),
+    [
+        ({}, "operation"),
+        ({"upsert": {}}, "must have a key"),
+        ({"upsert": {"key": {}}}, "path"),
+        ({"update": {"key": {"path": [{"kind": "A"}]}}}, "neither an id nor a name"),
+        (
+            {"delete": {"partition_id": {"project_id": "else"}, "path": [{"kind": "A", "id": 1}]}},
+            "names project 'else'",
+        ),
+        (
+            {
+                "upsert": {
+                    "key": {"path": [{"kind": "A", "id": 1}]},
+                    "properties": {"b": {"blob_value": bytes(1024 * 1024)}},
+                }
+            },
+            "more than the 1048572 allowed",
+        ),
+    ],
+)
+def test_bad_mutations_are_refused(
+    client: datastore.Client, mutation: dict[str, object], message: str
+) -> None:
+    """Entities that can never be stored are INVALID_ARGUMENT, and the message says why."""
+    with pytest.raises(exceptions.BadRequest, match=message):
+        _commit(client, mutation)
+
+
+def test_namespaces_and_databases_do_not_mix(
+    client: datastore.Client, make_client: MakeClient, server: LoopbackServer, put: Put
+) -> None:
+    """The same path in another namespace or database is another entity."""
+    put("K", 1, where="default")
+    for options in ({"namespace": "n"}, {"database": "d"}, {"namespace": "n", "database": "d"}):
+        other = make_client(server, client.project, **options)
+        assert other.get(other.key("K", 1)) is None
+        assert list(other.query(kind="K").fetch()) == []
+        entity = datastore.Entity(other.key("K", 1))
+        entity["where"] = str(options)
+        other.put(entity)
+        assert [found["where"] for found in other.query(kind="K").fetch()] == [str(options)]
+        assert other.get(entity.key) == entity
+    assert client.get(client.key("K", 1))["where"] == "default"
+
+
+@pytest.fixture
+def rival(
+    client: datastore.Client, make_client: MakeClient, server: LoopbackServer
+) -> datastore.Client:
+    """Another client of the same project."""
+    return make_client(server, client.project)
+
+
+def _set(client: datastore.Client, key: datastore.Key, value: int) -> None:
+    entity = datastore.Entity(key)
+    entity["a"] = value
+    client.put(entity)
+
+
+def test_writes_without_reads(client: datastore.Client, rival: datastore.Client, put: Put) -> None:
+    """A transaction's writes are visible once it has committed.
+
+    Writing without reading never aborts: the last commit wins. It needs no begin.
+    """
+    key = put("K", 1, a=1).key
+    with client.transaction():
+        entity = client.get(key)
+        entity["a"] += 1
+        client.put(entity)
+    assert client.get(key)["a"] == 2
+    for begin_later in (False, True):
+        with client.transaction(begin_later=begin_later):
+            _set(client, key, 3)
+            _set(rival, key, 4)
+        assert client.get(key)["a"] == 3
+
+
+@pytest.mark.parametrize("begin_later", [False, True])
+@pytest.mark.parametrize("existing", [False, True])
+def test_a_changed_read_aborts(
+    client: datastore.Client, rival: datastore.Client, put: Put, existing: bool, begin_later: bool
+) -> None:
+    """A commit fails with ABORTED when an entity that was read, or missed, has changed since."""
+    key = client.key("K", 1)
+    if existing:
+        put("K", 1, a=1)
+
+    def attempt() -> None:
+        with client.transaction(begin_later=begin_later):
+            client.get(key)
+            _set(rival, key, 5)
+            _set(client, key, 6)
+
+    # HTTP has one code for ABORTED and ALREADY_EXISTS.
+    with pytest.raises(exceptions.Conflict, match="changed by another commit"):
+        attempt()
+    assert client.get(key)["a"] == 5
+
+
+def test_a_changed_query_aborts(
+    client: datastore.Client, rival: datastore.Client, put: Put
+) -> None:
+    """A new entity that a transaction's query would have found is a conflict; others are not."""
+    put("K", 1, a=1)
+
+    def count_and_write(other: int) -> None:
+        with client.transaction():
+            query = client.query(kind="K")
+            query.add_filter(filter=PropertyFilter("a", "=", 1))
+            found = list(query.fetch())
+            _set(rival, client.key("K", other), other)
+            _set(client, client.key("Count", 1), len(found))
+
+    count_and_write(2)
+    with pytest.raises(exceptions.Conflict):
+        count_and_write(1)
+
+
+def test_reads_see_the_state_at_the_beginning(
+    client: datastore.Client, rival: datastore.Client, put: Put
+) -> None:
+    """Lookups and queries inside a transaction see neither later commits nor its own writes."""
+    changed = put("K", 1, a=1).key
+    deleted = put("K", 2, a=1).key
+    added = client.key("K", 3)
+    with client.transaction(read_only=True):
+        client.get(changed)
+        _set(rival, changed, 5)
+        rival.delete(deleted)
+        _set(rival, added, 5)
+        seen = client.get_multi([changed, deleted, added])
+        assert [(entity.key.id, entity["a"]) for entity in seen] == [(1, 1), (2, 1)]
+        queried = client.query(kind="K").fetch()
+        assert [(entity.key.id, entity["a"]) for entity in queried] == [(1, 1), (2, 1)]
+    assert [entity["a"] for entity in client.get_multi([changed, deleted, added])] == [5, 5]
+
+
+def _ask(client: datastore.Client, method: str, **fields: object) -> object:
+    request = {"project_id": client.project, **fields}
+    return getattr(client._datastore_api, method)(request=request)
+
+
+def test_rollback_writes_nothing(client: datastore.Client, put: Put) -> None:
+    """A transaction that is rolled back leaves all as it was, and is over."""
+    key = put("K", 1, a=1).key
+    transaction = client.transaction()
+    transaction.begin()
+    identifier = transaction.id
+    transaction.put(client.get(key))
+    transaction.rollback()
+    assert client.get(key)["a"] == 1
+    with pytest.raises(exceptions.BadRequest, match="has ended"):
+        _ask(client, "rollback", transaction=identifier)
+
+
+def test_read_only_transactions_cannot_write(client: datastore.Client) -> None:
+    """A commit with mutations in a read-only transaction is INVALID_ARGUMENT."""
+    transaction = client.transaction(read_only=True)
+    transaction.begin()
+    written = {"mode": "TRANSACTIONAL", "transaction": transaction.id}
+    deletion = {"delete": client.key("K", 1).to_protobuf()}
+    with pytest.raises(exceptions.BadRequest, match="read-only"):
+        _ask(client, "commit", mutations=[deletion], **written)
+
+
+def test_a_read_begins_a_transaction(client: datastore.Client, put: Put) -> None:
+    """With begin_later the first lookup, or query, gives the transaction its id."""
+    key = put("K", 1, a=1).key
+    with client.transaction(begin_later=True) as transaction:
+        before = transaction.id
+        client.get(key)
+        assert (before, bool(transaction.id)) == (None, True)
+    with client.transaction(begin_later=True):
+        assert [entity["a"] for entity in client.query(kind="K").fetch()] == [1]
+        _set(client, key, 2)
+    assert client.get(key)["a"] == 2
+
+
+def test_transactions_expire(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A transaction that its client never ended is unknown once its lifetime is over."""
+    made = store.Store()
+    scope = Scope("p", "")
+    options = datastore_types.TransactionOptions.pb()()
+    alive = made.begin(options, scope)
+    monkeypatch.setattr(store, "LIFETIME_SECONDS", -1.0)
+    expired = made.begin(options, scope)
+    assert made.transaction(alive.id, scope) is alive
+    with pytest.raises(DatastoreError, match="has expired"):
+        made.transaction(expired.id, scope)
+    made.begin(options, scope)
+    assert len(made._open) == 2
+
+
+More = query_types.QueryResultBatch.MoreResultsType
+Type = query_types.EntityResult.ResultType
+
+
+def _run(client: datastore.Client, query: object, **more: object) -> Any:
+    return client._datastore_api.run_query(
+        request={"project_id": client.project, "query": query, **more}
+    )
+
+
+def _ids(entities: object) -> list[object]:
+    return [entity.key.id_or_name for entity in entities]  # type: ignore[attr-defined]  # iterators are untyped
+
+
+def _fill(client: datastore.Client, count: int) -> None:
+    entities = []
+    for number in range(1, count + 1):
+        entity = datastore.Entity(client.key("K", number))
+        entity.update({"a": number, "group": number % 3})
+        entities.append(entity)
+    client.put_multi(entities)
+
+
+def test_orders(client: datastore.Client) -> None:
+    """Several orders apply in turn, each in its direction, and the key settles ties."""
+    _fill(client, 6)
+    assert _ids(client.query(kind="K", order=["group"]).fetch()) == [3, 6, 1, 4, 2, 5]
+    assert _ids(client.query(kind="K", order=["-group", "a"]).fetch()) == [2, 5, 1, 4, 3, 6]
+    assert _ids(client.query(kind="K", order=["group", "-a"]).fetch()) == [6, 3, 4, 1, 5, 2]
+    assert _ids(client.query(kind="K", order=["-__key__"]).fetch()) == [6, 5, 4, 3, 2, 1]
+
+
+def test_scatter(client: datastore.Client) -> None:
+    """A query in that order finds a sample of the keys, in another order than theirs."""
+    _fill(client, 500)
+    query = client.query(kind="K", order=["__scatter__"])
+    query.keys_only()
+    sample = _ids(query.fetch())
+    assert 0 < len(sample) < 50
+    assert sample == _ids(query.fetch())
+    assert sample != sorted(sample, key=str)
+    assert sample[:2] == _ids(query.fetch(limit=2))
+
+
+def test_arrays_are_ordered_by_their_ends(client: datastore.Client, put: Put) -> None:
+    """An array sorts by its least element ascending, by its greatest descending.
+
+    Where an inequality applies, only the elements that satisfy it count.
+    """
+    put("K", 1, a=[1, 9])
+    put("K", 2, a=[5])
+    assert _ids(client.query(kind="K", order=["a"]).fetch()) == [1, 2]
+    assert _ids(client.query(kind="K", order=["-a"]).fetch()) == [1, 2]
+    query = client.query(kind="K", order=["a"])
+    query.add_filter(filter=PropertyFilter("a", ">", 2))
+    assert _ids(query.fetch()) == [2, 1]
+
+
+def test_limit_and_offset(client: datastore.Client) -> None:
+    """Offset skips, then limit cuts; both may pass the end.
+
+    The batch tells apart the end of the results and a limit that was reached before it.
+    """
+    _fill(client, 6)
+    query = client.query(kind="K")
+    for options, found, more in (
+        ({}, [1, 2, 3, 4, 5, 6], More.NO_MORE_RESULTS),
+        ({"limit": 0}, [], More.MORE_RESULTS_AFTER_LIMIT),
+        ({"limit": 2}, [1, 2], More.MORE_RESULTS_AFTER_LIMIT),
+        ({"limit": 6}, [1, 2, 3, 4, 5, 6], More.MORE_RESULTS_AFTER_LIMIT),
+        ({"limit": 7}, [1, 2, 3, 4, 5, 6], More.NO_MORE_RESULTS),
+        ({"limit": 2, "offset": 3}, [4, 5], More.MORE_RESULTS_AFTER_LIMIT),
+        ({"offset": 5}, [6], More.NO_MORE_RESULTS),
+        ({"offset": 6}, [], More.NO_MORE_RESULTS),
+        ({"offset": 50}, [], More.NO_MORE_RESULTS),
+    ):
+        assert _ids(query.fetch(**options)) == found
+        batch = _run(client, {"kind": [{"name": "K"}], **options}).batch
+        assert int(batch.more_results) == more, options
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"order": ["-group", "a"]},
+        {"order": ["group"], "projection": ["a", "group"]},
+        {"projection": ["__key__"]},
+        {"projection": ["group"], "distinct_on": ["group"]},
+    ],
+)
+def test_paging_with_cursors(client: datastore.Client, options: dict[str, object]) -> None:
+    """Pages fetched each from where the last ended give the whole result, once and in order."""
+    _fill(client, 10)
+    query = client.query(kind="K", **options)
+    whole = [(entity.key, dict(entity)) for entity in query.fetch()]
+    paged = []
+    cursor = None
+    while True:
+        iterator = query.fetch(limit=4, start_cursor=cursor)
+        paged += [(entity.key, dict(entity)) for entity in iterator]
+        cursor = iterator.next_page_token
+        if cursor is None:
+            break
+    assert paged == whole
+    assert len(whole) == (3 if "distinct_on" in options else 10)
+
+
+def test_small_batches_are_joined_by_the_client(small_client: datastore.Client) -> None:
+    """A result of several batches reads as one, limit and offset included."""
+    _fill(small_client, 10)
+    query = small_client.query(kind="K", order=["-a"])
+    assert _ids(query.fetch()) == list(range(10, 0, -1))
+    assert _ids(query.fetch(limit=7)) == list(range(10, 3, -1))
+    assert _ids(query.fetch(limit=4, offset=5)) == [5, 4, 3, 2]
+    batch = _run(small_client, {"kind": [{"name": "K"}]}).batch
+    assert len(batch.entity_results) == SMALL_BATCH
+    assert batch.more_results == More.NOT_FINISHED
+    assert batch.end_cursor == batch.entity_results[-1].cursor
+
+
+def test_offsets_are_skipped_in_steps(client: datastore.Client) -> None:
+    """No batch skips more than 1000 results; the client adds the steps up."""
+    client.put_multi([datastore.Entity(client.key("K", number)) for number in range(1, 1204)])
+    assert _ids(client.query(kind="K").fetch(offset=1200)) == [1201, 1202, 1203]
+    batch = _run(client, {"kind": [{"name": "K"}], "offset": 1200}).batch
+    assert (batch.skipped_results, batch.more_results) == (1000, More.NOT_FINISHED)
+    assert batch.skipped_cursor == batch.end_cursor
+    assert not batch.entity_results
+
+
+def test_batches_stay_below_the_receive_limit(client: datastore.Client) -> None:
+    """Results of more than 4 MiB arrive in several batches, none of them too large."""
+    for number in range(1, 8):
+        entity = datastore.Entity(client.key("Big", number), exclude_from_indexes=["blob"])
+        entity["blob"] = bytes(1_000_000)
+        client.put(entity)
+    response = _run(client, {"kind": [{"name": "Big"}]})
+    assert len(response.batch.entity_results) == 4
+    assert response.batch.more_results == More.NOT_FINISHED
+    assert type(response).pb(response).ByteSize() < 4 * 1024 * 1024
+    fetched = list(client.query(kind="Big").fetch())
+    assert _ids(fetched) == [1, 2, 3, 4, 5, 6, 7]
+    assert all(len(entity["blob"]) == 1_000_000 for entity in fetched)
+
+
+def test_full_results_carry_everything(client: datastore.Client, put: Put) -> None:
+    """A full result has version, times and cursor; the batch has its snapshot and read time.
+
+    A query for keys answers with nothing else.
+    """
+    put("K", 1, a=1)
+    batch = _run(client, {"kind": [{"name": "K"}]}).batch
+    (result,) = batch.entity_results
+    assert batch.entity_result_type == Type.FULL
+    assert result.entity.properties["a"].integer_value == 1
+    assert 0 < result.version <= batch.snapshot_version
+    assert result.create_time == result.update_time <= batch.read_time
+    assert result.cursor == batch.end_cursor
+    query = client.query(kind="K")
+    query.keys_only()
+    assert [(entity.key, dict(entity)) for entity in query.fetch()] == [(client.key("K", 1), {})]
+    assert _projected(client, "__key__").entity_result_type == Type.KEY_ONLY
+
+
+def test_projections(client: datastore.Client, put: Put) -> None:
+    """A projection has the named properties only, of entities that have them all indexed."""
+    put("K", 1, a=1, b="x", c=0)
+    put("K", 2, a=2, c=0)
+    put("K", 3, a=3, b="y", c=0, exclude=("b",))
+    put("K", 4, a=None, b="z", c=0)
+    query = client.query(kind="K", projection=["a", "b"])
+    assert [(entity.key.id, dict(entity)) for entity in query.fetch()] == [
+        (1, {"a": 1, "b": "x"}),
+        (4, {"a": None, "b": "z"}),
+    ]
+    batch = _projected(client, "a", "__key__")
+    assert batch.entity_result_type == Type.PROJECTION
+    assert [list(result.entity.properties) for result in batch.entity_results] == [["a"]] * 4
+
+
+def _projected(client: datastore.Client, *names: str) -> Any:
+    projection = [{"property": {"name": name}} for name in names]
+    return _run(client, {"kind": [{"name": "K"}], "projection": projection}).batch
+
+
+def test_projected_arrays_are_spread(client: datastore.Client, put: Put) -> None:
+    """A projection gives one result for each combination of distinct array elements.
+
+    Distinct keeps the first result, in the query's order, of each combination.
+    """
+    put("K", 1, a=[2, 1, 2], b=["x", "y"])
+
+    def found(**options: list[str]) -> list[tuple[object, object]]:
+        query = client.query(kind="K", projection=["a", "b"], **options)
+        return [(entity["a"], entity["b"]) for entity in query.fetch()]
+
+    assert found() == [(1, "x"), (1, "y"), (2, "x"), (2, "y")]
+    assert found(order=["-b", "a"]) == [(1, "y"), (2, "y"), (1, "x"), (2, "x")]
+    put("K", 2, a=[1, 3], b="w")
+    distinct = found(distinct_on=["a"], order=["a", "-b"])
+    assert distinct == [(1, "y"), (2, "y"), (3, "w")]
+
+
+@pytest.mark.parametrize(
+    ("query", "message"),
+    [
+        ({"kind": [{"name": "A"}, {"name": "B"}]}, "one kind"),
+        ({"kind": [{"name": "A"}], "offset": -1}, "negative"),
+        ({"kind": [{"name": "A"}], "limit": -1}, "negative"),
+        ({"kind": [{"name": "A"}], "order": [{}]}, "order must name"),
+        ({"kind": [{"name": "A"}], "distinct_on": [{"name": "a"}]}, "not in the projection"),
+        ({"kind": [{"name": "A"}], "filter": {"composite_filter": {"op": "AND"}}}, "composite"),
+    ],
+)
+def test_bad_queries_are_refused(
+    client: datastore.Client, query: dict[str, object], message: str
+) -> None:
+    """A query that Datastore would not accept is INVALID_ARGUMENT."""
+    with pytest.raises(exceptions.BadRequest, match=message):
+        _run(client, query)
+
+
+@pytest.mark.parametrize(
+    ("request_fields", "message"),
+    [
+        ({"gql_query": {"query_string": "SELECT *"}}, "gql_query"),
+        ({"query": {}, "property_mask": {"paths": ["a"]}}, "property_mask"),
+        ({"query": {"find_nearest": {"vector_property": {"name": "v"}}}}, "find_nearest"),
+        ({"query": {"kind": [{"name": "__kind__"}]}}, "__kind__"),
+        ({"query": {}, "read_options": {"read_time": {"seconds": 1}}}, "read_time"),
+    ],
+)
+def test_unsupported_queries_are_said_to_be(
+    client: datastore.Client, request_fields: dict[str, object], message: str
+) -> None:
+    """Unsupported features are UNIMPLEMENTED, by name."""
+    with pytest.raises(exceptions.MethodNotImplemented, match=message):
+        client._datastore_api.run_query(request={"project_id": client.project, **request_fields})
+
+
+Find = Callable[..., list[object]]
+
+
+@pytest.fixture
+def find(client: datastore.Client) -> Find:
+    """The ids and names that a query of kind K with some filters finds, in its order."""
+
+    def run(*filters: object, **options: object) -> list[object]:
+        query = client.query(**{"kind": "K", **options})
+        for one in filters:
+            query.add_filter(filter=PropertyFilter(*one) if isinstance(one, tuple) else one)
+        return [entity.key.id_or_name for entity in query.fetch()]
+
+    return run
+
+
+def _found(client: datastore.Client, name: str, operator: str, value: object) -> list[object]:
+    """Like ``find``, for filters that the client itself would not make."""
+    one = {"property": {"name": name}, "op": operator, "value": value}
+    response = client._datastore_api.run_query(
+        request={
+            "project_id": client.project,
+            "query": {"kind": [{"name": "K"}], "filter": {"property_filter": one}},
+        }
+    )
+    keys = [result.entity.key for result in response.batch.entity_results]
+    return [key.path[-1].id or key.path[-1].name for key in keys]
+
+
+@pytest.mark.parametrize(
+    ("operator", "operand", "found"),
+    [
+        ("=", 2, [2]),
+        ("!=", 2, [1, 3, 4]),
+        ("<", 2, [1]),
+        ("<=", 2, [1, 2]),
+        (">", 2, [3, 4]),
+        (">=", 2, [2, 3, 4]),
+        ("IN", [4, 1, 9], [1, 4]),
+        ("NOT_IN", [4, 1, 9], [2, 3]),
+    ],
+)
+def test_operators(find: Find, put: Put, operator: str, operand: object, found: object) -> None:
+    """Each operator finds the right entities, and none without the property."""
+    for number in (1, 2, 3, 4):
+        put("K", number, a=number)
+    put("K", 5, b=2)
+    put("Other", 6, a=2)
+    assert find(("a", operator, operand)) == found
+
+
+def test_what_is_indexed(find: Find, put: Put) -> None:
+    """A property excluded from indexes matches no filter and no order.
+
+    An embedded entity's properties are indexed under its own name and theirs. Without orders, an
+    inequality decides the order, as an index would.
+    """
+    inner = datastore.Entity(exclude_from_indexes=["zip"])
+    inner.update({"city": "Bern", "zip": 3000})
+    put("K", 1, a=2, address=inner)
+    put("K", 2, a=1, b=1, exclude=("b",))
+    assert find(("b", "=", 1)) == find(order=["b"]) == []
+    assert find() == [1, 2]
+    assert find(("address.city", "=", "Bern")) == [1]
+    assert find(("address.zip", "=", 3000)) == []
+    assert find(("a", ">", 0)) == [2, 1]
+
+
+def test_composite_filters(find: Find, put: Put) -> None:
+    """AND and OR combine, nested too, and an entity is found once."""
+    for number in range(1, 7):
+        put("K", number, a=number, even=number % 2 == 0)
+    assert find(("a", ">", 1), ("a", "<", 5), ("even", "=", True)) == [2, 4]
+    either = Or([PropertyFilter("a", "=", 1), PropertyFilter("a", "=", 4)])
+    assert find(either) == [1, 4]
+    assert find(either, ("even", "=", True)) == [4]
+    overlapping = Or([PropertyFilter("a", "<", 3), PropertyFilter("even", "=", True)])
+    assert sorted(map(str, find(overlapping))) == ["1", "2", "4", "6"]
+    nested = Or([And([PropertyFilter("a", ">", 2), PropertyFilter("a", "<", 5)]), either])
+    assert find(nested) == [1, 3, 4]
+
+
+def test_array_elements_match_one_by_one(find: Find, put: Put) -> None:
+    """An equality may be met by any element; all inequalities must be met by the same one."""
+    put("K", 1, a=[1, 10])
+    put("K", 2, a=[5])
+    put("K", 3, a=[])
+    assert find(("a", "=", 1), ("a", "=", 10)) == [1]
+    assert find(("a", ">", 2), ("a", "<", 7)) == [2]
+    assert find(("a", "!=", 5)) == [1]
+    assert find(("a", "IN", [10, 5])) == [1, 2]
+
+
+def test_keys_are_filtered(client: datastore.Client, find: Find, put: Put) -> None:
+    """``__key__`` compares by path, ids before names."""
+    for identifier in (2, "a", 10, "b"):
+        put("K", identifier, a=1)
+    assert find() == [2, 10, "a", "b"]
+    assert find(("__key__", ">", client.key("K", 2))) == [10, "a", "b"]
+    assert find(("__key__", "=", client.key("K", "a"))) == ["a"]
+    wanted = [{"key_value": client.key("K", name).to_protobuf()} for name in ("b", 2)]
+    assert _found(client, "__key__", "IN", {"array_value": {"values": wanted}}) == [2, "b"]
+
+
+def test_ancestors(client: datastore.Client, find: Find, put: Put) -> None:
+    """An ancestor query finds the ancestor itself and all below it, of the kind or of any.
+
+    A query without a kind finds all, and may use nothing but keys.
+    """
+    put("K", 1, a=1)
+    put("K", 1, "K", 2, a=1)
+    put("K", 1, "L", 3, "K", 4, a=1)
+    put("K", 9, "K", 5, a=1)
+    ancestor = client.key("K", 1)
+    assert find(ancestor=ancestor) == [1, 2, 4]
+    assert find(ancestor=ancestor, kind=None) == [1, 2, 4]
+    assert find(("a", "=", 1), ancestor=client.key("K", 1, "L", 3)) == [4]
+    put("A", 7, a=1)
+    assert find(kind=None) == [7, 1, 2, 4, 5]
+    uses: list[tuple[list[object], dict[str, list[str]]]]
+    uses = [([("a", "=", 1)], {}), ([], {"order": ["a"]}), ([], {"projection": ["a"]})]
+    for filters, options in uses:
+        with pytest.raises(exceptions.BadRequest, match="must have a kind"):
+            find(*filters, kind=None, **options)
+
+
+def test_types_have_one_order(client: datastore.Client, find: Find, put: Put) -> None:
+    """Values of all types sort in Datastore's documented order, and within each by value."""
+    early, late = (
+        datetime.datetime(year, 1, 1, tzinfo=datetime.timezone.utc) for year in (1960, 2020)
+    )
+    ascending = [
+        None,
+        -5,
+        2**40,
+        early,
+        late,
+        False,
+        True,
+        b"",
+        b"\xff",
+        "",
+        "Z",
+        "a",
+        "é",
+        "\U0001f600",
+        float("nan"),
+        float("-inf"),
+        -0.5,
+        2.0,
+        GeoPoint(-1.0, 5.0),
+        GeoPoint(1.0, -5.0),
+        client.key("A", 5),
+        client.key("A", 5, "B", 1),
+        client.key("A", "name"),
+    ]
+    for place, value in reversed(list(enumerate(ascending, 1))):
+        put("K", place, a=value)
+    places = list(range(1, len(ascending) + 1))
+    assert find(order=["a"]) == places
+    assert find(order=["-a"]) == places[::-1]
+    assert find(("a", "<", 0)) == [1, 2]
+    assert find(("a", "=", 2)) == []
+    assert find(("a", "=", 2.0)) == [18]
+    assert find(("a", "=", None)) == [1]
+    assert find(("a", ">", client.key("A", 5))) == [22, 23]
+
+
+@pytest.mark.parametrize(
+    ("filters", "message"),
+    [
+        ([("", "=", 1)], "must name a property"),
+        ([("a", "IN", [])], "IN takes an array"),
+        ([("a", "NOT_IN", list(range(11)))], "NOT_IN takes an array"),
+        ([("a", "=", [1])], "never indexed"),
+        ([Or([PropertyFilter("a", "=", n) for n in range(31)])], "at most 30"),
+    ],
+)
+def test_bad_filters_are_refused(find: Find, filters: list[object], message: str) -> None:
+    """A filter that Datastore would not accept is INVALID_ARGUMENT."""
+    with pytest.raises(exceptions.BadRequest, match=message):
+        find(*filters)
+
+
+# Aggregations.
+
+
+def _values(aggregation: object) -> dict[str, object]:
+    (results,) = aggregation.fetch()  # type: ignore[attr-defined]  # the client's are untyped
+    return {result.alias: result.value for result in results}
+
+
+def test_count_sum_and_average(client: datastore.Client, put: Put) -> None:
+    """Sums and averages take the numbers among a property's values, counts take the entities."""
+    for number, value in enumerate([1, 2, 6, "text", None], 1):
+        put("K", number, a=value)
+    put("K", 9, b=1)
+    aggregation = client.aggregation_query(client.query(kind="K"))
+    aggregation.count("all").sum("a", "sum").avg("a", "avg").sum("missing", "none")
+    assert _values(aggregation) == {"all": 6, "sum": 9, "avg": 3.0, "none": 0}
+
+
+def test_aggregations_see_what_the_query_finds(client: datastore.Client, put: Put) -> None:
+    """The nested query's filter and limit bound the aggregation; it is explained as queries are."""
+    for number in range(1, 6):
+        put("K", number, a=number)
+    query = client.query(kind="K")
+    query.add_filter(filter=PropertyFilter("a", ">", 1))
+    assert _values(client.aggregation_query(query).sum("a", "sum")) == {"sum": 14}
+    (results,) = client.aggregation_query(query).count("n").fetch(limit=2)
+    assert results[0].value == 2
+    for analyze, count in ((False, 0), (True, 1)):
+        options = ExplainOptions(analyze=analyze)
+        aggregation = client.aggregation_query(query, explain_options=options)
+        iterator = aggregation.count("n").fetch()
+        assert len(list(iterator)) == count
+        assert iterator.explain_metrics.plan_summary.indexes_used
