@@ -44,23 +44,12 @@ def _get_multi(*numbers: int, collecting: tuple[str, ...] = ()) -> Callable[[Cli
     return read
 
 
-def _get_with_missing(client: Client) -> Any:
-    missing: list[Any] = []
-    return client.get(_key(client, 99), missing=missing), missing
-
-
 DEFERRED = _get_multi(1, 2, 3, 4, 5, collecting=("deferred",))
 READS: dict[str, Callable[[Client], Any]] = {
     "get": lambda client: client.get(_key(client, 1)),
     "get absent": lambda client: client.get(_key(client, 99)),
-    "get with missing": _get_with_missing,
-    "get eventually": lambda client: client.get(_key(client, 1), eventual=True),
     "get_multi": _get_multi(3, 1, 2),
     "get_multi of all and more": _get_multi(1, 98, 2, 99, 3, 4, 5),
-    "get_multi of none": _get_multi(),
-    "get_multi of the same": _get_multi(1, 1),
-    "get_multi with missing": _get_multi(1, 98, 2, 99, collecting=("missing",)),
-    "get_multi with deferred": DEFERRED,
     "get_multi with both": _get_multi(99, 1, 98, 2, collecting=("missing", "deferred")),
 }
 
@@ -78,11 +67,6 @@ def test_deferred_keys_are_looked_up_or_handed_out(sides: Sides, endpoint: Endpo
     assert bool(lists["deferred"]) is (endpoint.name == "loopback in small batches")
     found, _ = sides.check(READS["get_multi"])
     assert len(found) == 3
-
-
-def test_partial_keys_are_refused(sides: Sides) -> None:
-    """A key without an id cannot be looked up; the server's error is the stock client's."""
-    sides.check(lambda client: client.get(client.key(KIND)), works=False)
 
 
 def test_other_namespaces(sides: Sides, make_client: MakeClient) -> None:

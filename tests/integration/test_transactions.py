@@ -102,16 +102,6 @@ class TestReads:
         assert has_begun or read is READS["query"]
         assert read is not _query_after_get or found[2]
 
-    def test_transaction_passed_by_hand(self, sides: Sides, options: dict[str, Any]) -> None:
-        def read(client: Client) -> Any:
-            transaction = client.transaction(**options)
-            transaction.begin()
-            entity = client.get(_key(client, 1), transaction=transaction)
-            transaction.rollback()
-            return entity
-
-        sides.check(read, _prepare)
-
     def test_read_only_writes_are_refused(self, sides: Sides, options: dict[str, Any]) -> None:
         def write(client: Client) -> Any:
             with client.transaction(**options) as transaction:
@@ -195,21 +185,6 @@ class TestReadModifyWrite:
             assert raised.kind in (Aborted, Conflict)
             assert sides.client.get(_key(sides.client, 1))["balance"] == 55
 
-    def test_what_is_read_twice_is_read_the_same(
-        self, sides: Sides, options: dict[str, Any]
-    ) -> None:
-        """A transaction reads its snapshot, without later writes, its own included."""
-
-        def read(client: Client) -> Any:
-            with client.transaction(**options) as transaction:
-                before = client.get(_key(client, 1))
-                changed = client.get(_key(client, 1))
-                changed["balance"] = 1
-                transaction.put(changed)
-                return before, client.get(_key(client, 1)), list(_accounts(client).fetch())
-
-        sides.check(read, _prepare)
-
     def test_insert_and_delete(self, sides: Sides, options: dict[str, Any]) -> None:
         """New entities and deletions go with the changed ones."""
 
@@ -225,15 +200,3 @@ class TestReadModifyWrite:
 
         found = sides.check(work, _prepare)
         assert [entity.key.id for entity in found] == [2, 3]
-
-
-def test_aggregations_in_a_transaction(sides: Sides) -> None:
-    """Aggregation queries take part in a transaction as they do."""
-
-    def count(client: Client) -> Any:
-        with client.transaction():
-            client.get(_key(client, 1))
-            ((result,),) = client.aggregation_query(_accounts(client)).count().fetch()
-            return result.value
-
-    assert sides.check(count, _prepare) == 2

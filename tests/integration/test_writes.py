@@ -107,14 +107,6 @@ def test_partial_keys_in_a_transaction(sides: Sides, options: dict[str, Any]) ->
             assert client.get(entity.key)["number"] == entity["number"]
 
 
-def test_delete_by_the_key_of_a_lazy_entity(sides: Sides) -> None:
-    prepare(sides.client)
-    with sides.lazily() as client:
-        entities = list(client.query(kind=KIND).fetch())
-        client.delete_multi([entity.key for entity in entities])
-        assert list(client.query(kind=KIND).fetch()) == []
-
-
 def test_values_without_a_type_are_refused_as_by_stock(sides: Sides) -> None:
     """A value that Datastore has no type for is stock's ValueError, and nothing is written."""
 
@@ -126,10 +118,3 @@ def test_values_without_a_type_are_refused_as_by_stock(sides: Sides) -> None:
     raised = sides.check(put, prepare, works=False)
     assert raised.kind is ValueError
     assert sides.client.get(sides.client.key(KIND, 1))["number"] == 1
-
-
-def test_entities_without_a_key_are_refused_as_by_stock(sides: Sides) -> None:
-    def put(client: Client) -> Any:
-        client.put(client.get(client.key(KIND, 1))["inner"])
-
-    assert sides.check(put, prepare, works=False).kind is ValueError
