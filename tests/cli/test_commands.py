@@ -19,8 +19,6 @@ from lazyentity._environment import Obstacle
 from lazyentity.cli import dispatch
 from lazyentity.cli.dispatch import COMMANDS, Command, Failure
 
-pytestmark = pytest.mark.any_backend
-
 
 @pytest.fixture
 def command(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
@@ -152,24 +150,6 @@ def test_a_missing_requirement(
     )
 
 
-def test_a_broken_package_is_an_error(command: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Installing it again does not help."""
-    monkeypatch.setattr(
-        importlib, "import_module", mock.Mock(side_effect=ImportError("undefined symbol"))
-    )
-    with pytest.raises(ImportError, match="undefined symbol"):
-        dispatch.main(["made"])
-
-
-def test_a_missing_module_of_ours_is_an_error(
-    command: ModuleType, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """No extra installs it."""
-    monkeypatch.setitem(COMMANDS, "made", Command("lazyentity.missing", "", "bench"))
-    with pytest.raises(ModuleNotFoundError):
-        dispatch.main(["made"])
-
-
 def test_the_reader_of_the_output_is_gone(
     command: ModuleType, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -212,16 +192,6 @@ def test_an_output_that_cannot_be_written(
     assert capsys.readouterr().err == (
         f"python -m lazyentity made: cannot write the output: {reason}\n"
     )
-
-
-def test_no_output_at_all(command: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A daemon may start a command with neither output; only the status is left."""
-    monkeypatch.setattr(sys, "stdout", None)
-    monkeypatch.setattr(sys, "stderr", None)
-    vars(command)["main"] = lambda *_: 3
-    assert dispatch.main(["made"]) == 3
-    vars(command)["main"] = raising(Failure("it is so", status=7))
-    assert dispatch.main(["made"]) == 7
 
 
 def test_a_backend_that_is_not_there(

@@ -18,8 +18,6 @@ from lazyentity.cli.dispatch import Failure
 from tests.support import subprocesses
 from tests.support.subprocesses import clean_environment
 
-pytestmark = pytest.mark.any_backend
-
 # Says what is patched, without importing lazyentity itself.
 _STATE = """
 import sys

@@ -27,10 +27,3 @@ def test_example(name: str, emulated: LoopbackServer) -> None:
     outcome = doctest.DocTestRunner().run(example)
     assert outcome.attempted > 1
     assert outcome.failed == 0
-
-
-@pytest.mark.parametrize("name", [name for name in NAMES if name != "LazyEntity"])
-def test_signature(name: str) -> None:
-    """help() shows each option by its name; the class has the constructor of Entity."""
-    parameters = inspect.signature(getattr(lazyentity, name)).parameters.values()
-    assert [each.name for each in parameters if each.kind is each.VAR_KEYWORD] == []

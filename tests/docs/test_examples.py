@@ -25,14 +25,6 @@ KINDS = re.compile(
 )
 
 
-def test_pages_with_sessions() -> None:
-    """The pages of the guide have examples."""
-    assert {
-        *("start/quickstart", "guide/reading", "guide/writing", "guide/testing", "guide/web"),
-        *("bulk", "snapshot", "firestore"),
-    } <= {name_of(page) for page in SESSIONS if page.is_relative_to(DOCS)}
-
-
 @pytest.fixture(scope="module")
 def servers() -> Iterator[dict[str, str]]:
     """One server of each kind, which all pages share; where the clients look for them."""
@@ -94,14 +86,6 @@ def test_recipes_are_saved(page: Path) -> None:
     text = page.read_text("utf-8")
     shown = re.findall(r"^\.\. literalinclude:: .*recipes/(\w+)\.py$", text, re.MULTILINE)
     assert shown == re.findall(r"^Save it as ``(\w+)\.py``", text, re.MULTILINE)
-
-
-@pytest.mark.parametrize("page", SESSIONS, ids=lambda page: str(page.relative_to(ROOT)))
-def test_readers_know_the_server(page: Path) -> None:
-    """A page with a client says by which command a reader starts a server."""
-    text = page.read_text("utf-8")
-    assert "Client(" in "".join(sessions(text))
-    assert re.search(r"(``|\$ )python -m lazyentity server", text)
 
 
 def _names(code: str) -> tuple[set[str], set[str]]:

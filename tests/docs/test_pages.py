@@ -20,8 +20,6 @@ from tools import tables
 
 from .pages import DOCS, PAGES, ROOT, name_of
 
-pytestmark = pytest.mark.any_backend
-
 FOLDERS = "lazyentity|patches|bench|tests|tools|docs"
 NAMED = re.compile(r"``([\w.]+)(?:\(\))?``\s+in\s+``((?:" + FOLDERS + r")/[\w/.]+)``")
 PATH = re.compile(r"``((?:" + FOLDERS + r")/[\w/.-]*)``")
@@ -97,31 +95,11 @@ def test_by_read() -> None:
         assert text in " ".join((DOCS / f"{page}.rst").read_text("utf-8").split())
 
 
-def test_every_result_is_shown() -> None:
-    """A results file that no page shows is measured for nothing."""
-    shown = {tables.GROWTH} | {name for _, _, name, _ in tables.parts()}
-    assert {path.stem for path in tables.RESULTS.glob("*.json")} == shown
-
-
 def test_clients() -> None:
     """Each client is in the table that the pages show."""
     assert f"\n{tables.table_of_clients()}\n" in (ROOT / tables.CLIENTS).read_text("utf-8")
     for client in CLIENTS.values():
         assert f"\n{client.distribution} " in tables.table_of_clients()
-
-
-def test_a_table_of_clients_that_is_out_of_date_is_noticed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    current = (ROOT / tables.CLIENTS).read_text("utf-8")
-    page = tmp_path / "page.rst"
-    monkeypatch.setattr(tables, "CLIENTS", page)
-    page.write_text(current.replace("google-cloud-ndb ", "google-cloud-nbd "))
-    assert page.read_text() != current
-    assert tables.wanted()[page] == current
-    page.write_text("text")
-    with pytest.raises(tables.MarkersMissing, match=r"clients-start"):
-        tables.wanted()
 
 
 def test_public_names() -> None:
@@ -159,30 +137,12 @@ def test_files_and_their_names(page: Path) -> None:
         assert re.search(rf"\b{last}\b", (ROOT / path).read_text("utf-8")), f"{name} in {path}"
 
 
-def test_internals_name_functions() -> None:
-    """They name where the code of each step is."""
-    pages = (DOCS / "internals").glob("*.rst")
-    assert sum(len(NAMED.findall(page.read_text("utf-8"))) for page in pages) > 20
-
-
-@pytest.mark.parametrize("page", PAGES, ids=name_of)
-def test_links_within_the_documentation_are_roles(page: Path) -> None:
-    """Sphinx checks those, and copies the files; other relative links lead nowhere."""
-    assert re.findall(r"<(?!https?://)[^<>\s]+>`_", page.read_text("utf-8")) == []
-
-
 def test_extras() -> None:
     """One table lists the extras, which are for users."""
     text = (DOCS / "start" / "quickstart.rst").read_text("utf-8")
     table = text.split(".. _extras:")[1].split("\n=====", 3)[2]
     provided = metadata.metadata("lazyentity").get_all("Provides-Extra") or []
     assert set(re.findall(r"^``([\w-]+)`` ", table, re.MULTILINE)) == set(provided)
-
-
-@pytest.mark.parametrize("page", [*PAGES, ROOT / "README.rst"], ids=lambda page: page.stem)
-def test_commands_with_extras_are_quoted(page: Path) -> None:
-    """Otherwise zsh looks for files of that name."""
-    assert re.findall(r"pip install [^'\n`]*\[", page.read_text("utf-8")) == []
 
 
 @functools.cache
@@ -221,24 +181,3 @@ def test_every_difference_is_in_the_table() -> None:
     assert sorted(others) == sorted(listed)
     with_fields = {name_of(page) for page in PAGES if _differences(name_of(page))}
     assert with_fields <= {"start/changes", *others}
-
-
-def test_every_page_has_one_place() -> None:
-    """Each page is in one list of contents; contributors read the others in the repository."""
-    text = (DOCS / "index.rst").read_text("utf-8")
-    listed = re.findall(r"^   ([a-z][\w/-]+)$", text, re.MULTILINE)
-    pages = {name_of(page) for page in PAGES}
-    outside = {name for name in pages if name.startswith("internals/")}
-    assert sorted(listed) == sorted(pages - outside - {"index"})
-    assert outside
-    for name in pages - outside:
-        assert ":doc:`/internals" not in (DOCS / f"{name}.rst").read_text("utf-8")
-
-
-@pytest.mark.parametrize("page", PAGES, ids=name_of)
-def test_links_to_headings(page: Path) -> None:
-    """Each heading that a page links to is there, once."""
-    for target in re.findall(r":ref:`(?:[^`<]+<)?([\w/-]+:[^`>]+)>?`", page.read_text("utf-8")):
-        name, _, heading = target.partition(":")
-        titles = [title.astext() for title in _tree(name).findall(docutils.nodes.title)]
-        assert titles.count(heading) == 1, target

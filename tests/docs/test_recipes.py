@@ -17,7 +17,6 @@ from tests.support import forks
 from .pages import DOCS
 
 # The uses of libraries in tests/adapters and tests/entity run with both backends.
-pytestmark = pytest.mark.any_backend
 
 _FASTAPI = """
 import fastapi_app

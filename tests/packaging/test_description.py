@@ -7,11 +7,8 @@ from pathlib import Path
 
 import docutils.core
 import docutils.nodes
-import pytest
 
 from tools.description import description, project_urls
-
-pytestmark = pytest.mark.any_backend
 
 README = Path(__file__).parents[2] / "README.rst"
 REPOSITORY = "https://example.com/lazyentity"
