@@ -15,11 +15,8 @@ from lazyentity.patches.clients import CLIENTS
 from lazyentity.patches.imports import WhenImported
 
 pytest_plugins = [
-    "tests.support.compiled",
-    "tests.support.native",
     "tests.support.selection",
     "tests.support.fixtures",
-    "tests.support.references",
     "tests.support.servers",
 ]
 

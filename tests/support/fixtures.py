@@ -1,4 +1,11 @@
-"""Fixtures of tests in several packages."""
+"""Fixtures of tests in several packages, and what holds for all tests.
+
+- The tests refuse a native backend that was compiled from other sources.
+- Tests that need the native backend are skipped with the pure one, and say why.
+- ``patch()`` does not look for old references in the process of the tests. Looking into the modules
+  that are loaded here, some two thousand, takes fifteen times as long as the rest of ``patch()``.
+  Processes that tests start look into theirs, and so do tests with :func:`searched_modules`.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +13,74 @@ import gc
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
+from pathlib import Path
+from types import ModuleType
 
 import pytest
 
+import lazyentity
+from lazyentity.patches import registry
+from lazyentity.patches.clients import CLIENTS
 from tests.support.clients import TRANSPORTS
 from tests.support.concurrency import switching_often
+from tools import native
+
+# Parameters whose value is the name of each backend in turn.
+_OF_EACH_BACKEND = ("lazy_type", "make", "encoder", "backend")
+
+# The tests of a client are in a folder that is named like it.
+_PATCHES = Path(__file__).parents[1] / "patches"
+
+_loaded_modules = registry.loaded_modules
+
+
+def _no_modules() -> list[tuple[str, ModuleType]]:
+    return []
+
+
+def pytest_configure() -> None:
+    """Begin with compiled modules that match their sources, and without a search.
+
+    Raises:
+        pytest.UsageError: a source changed after the modules were compiled.
+    """
+    if native.is_stale():
+        raise pytest.UsageError(
+            "the sources of the native backend have changed since it was compiled: run make venv"
+        )
+    registry.loaded_modules = _no_modules
+
+
+def pytest_collection_finish() -> None:
+    """Begin with what the tests import, which lives as long as the process."""
+    leave_to_the_end()
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Skip a test of the pure backend that needs the native one.
+
+    That is a test with the mark ``needs_native``, which has a reason; and one of a client that
+    stays stock.
+    """
+    callspec = getattr(item, "callspec", None)
+    parameters = {} if callspec is None else callspec.params
+    mark = item.get_closest_marker("needs_native")
+    if mark is not None:
+        in_turn = [parameters.get(name) for name in _OF_EACH_BACKEND]
+        tested = next((each for each in in_turn if each in ("native", "pure")), lazyentity.backend)
+        if tested == "pure":
+            pytest.skip(f"needs the native backend: {mark.args[0]}")
+    name = str(parameters.get("subject", "")).partition(".")[0]
+    if _PATCHES in item.path.parents:
+        name = name or item.path.relative_to(_PATCHES).parts[0].replace("_", "-")
+    if name in CLIENTS and CLIENTS[name].lacks_native():
+        pytest.skip(f"needs the native backend: {name} stays stock without it")
+
+
+@pytest.fixture
+def searched_modules(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have ``patch()`` look into every module."""
+    monkeypatch.setattr(registry, "loaded_modules", _loaded_modules)
 
 
 @pytest.fixture(scope="session", params=TRANSPORTS)
@@ -31,11 +101,6 @@ def leave_to_the_end() -> None:
     """Keep collections of garbage from looking at the objects that there are, for speed."""
     gc.collect()
     gc.freeze()
-
-
-def pytest_collection_finish() -> None:
-    """Begin with what the tests import, which lives as long as the process."""
-    leave_to_the_end()
 
 
 @pytest.fixture
