@@ -29,7 +29,8 @@ def _choose(requested: str) -> tuple[str, Backend, _environment.Obstacle | None]
     """
     if requested == "pure":
         return "pure", _load("pure"), _environment.obstacle()
-    found = _environment.unsupported_interpreter()
+    # A module that was not built may be imported later than the others.
+    found = _environment.obstacle()
     cause = None
     if found is None:
         try:

@@ -139,6 +139,9 @@ CLIENT: Final = ClientSpec(
             "Iterator._retry",
             "Iterator._skipped_results",
             "Iterator._timeout",
+            "_FINISHED",
+            "_NOT_FINISHED",
+            "_NO_MORE_RESULTS",
         ),
         f"{_SERVICE}.client": ("DatastoreClient._transport",),
         f"{_SERVICE}.transports.grpc": (
