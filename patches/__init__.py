@@ -21,11 +21,10 @@ from lazyentity._environment import (
 from lazyentity._mode import require_flag
 from lazyentity._version import __version__
 from lazyentity.codec.describing import safe_repr
-from lazyentity.patches import adapters, announcement, wrapping
+from lazyentity.patches import adapters, notices
 from lazyentity.patches.clients import CLIENTS, ClientName
-from lazyentity.patches.imports import WhenImported
-from lazyentity.patches.locks import ForkableLock
-from lazyentity.patches.notices import warn
+from lazyentity.patches.imports import WhenImported, problem_with_wrapt
+from lazyentity.patches.registry import ForkableLock
 from lazyentity.patches.spec import ClientSpec
 from lazyentity.profiling import CLIENT_PACKAGES
 
@@ -98,8 +97,10 @@ def patch(*names: ClientName, strict: bool = False, eager: bool | None = None) -
             for that.
         eager: return stock entities. None, the default, is True while the environment variable
             ``LAZYENTITY_EAGER`` is set, to any value that would set ``LAZYENTITY_DISABLE``. Clients
-            convert in this mode from now on, or from their import on, also the results that they
-            received before. Wrapped queries and clients keep their own mode: see ``wrap()``.
+            convert in this mode from now on, or from their import on, and so do results that they
+            received before and have not converted yet; responses of Firestore keep the mode in
+            which they were requested. Wrapped queries and clients keep their own mode: see
+            ``wrap()``.
 
     Raises:
         ValueError: if a name is not known.
@@ -113,7 +114,7 @@ def patch(*names: ClientName, strict: bool = False, eager: bool | None = None) -
         return
     if requested_backend():
         expected_backend()
-    problem = wrapping.missing()
+    problem = problem_with_wrapt()
     if problem is not None:
         message = f"lazyentity: nothing is patched: {problem}"
         if strict:
@@ -144,7 +145,7 @@ def patch(*names: ClientName, strict: bool = False, eager: bool | None = None) -
     if is_anything_patched and not is_eager:
         # Without the lock: other threads may be importing a library that is adapted.
         adapters.install()
-    announcement.make(_summary)
+    notices.announce(_summary)
 
 
 def _tell_of_lacking(clients: list[ClientSpec], names: tuple[str, ...], strict: bool) -> None:
@@ -233,7 +234,7 @@ def _refuse(client: ClientSpec, problem: str, strict: bool) -> None:
 def _warn_once(message: str) -> None:
     if message not in _told:
         _told.add(message)
-        warn(message)
+        notices.warn(message)
 
 
 def unpatch(*names: ClientName) -> None:
@@ -260,7 +261,7 @@ def unpatch(*names: ClientName) -> None:
             client.patch.revert()
         if not patched():
             adapters.remove()
-            announcement.waiting.clear()
+            notices.waiting.clear()
 
 
 def is_awaited(client: ClientSpec) -> bool:

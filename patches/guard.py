@@ -3,12 +3,68 @@
 from __future__ import annotations
 
 import sys
+from abc import ABCMeta
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from types import FunctionType
+from types import FunctionType, MethodType
 from typing import Any
 
-from lazyentity.patches.upstream import AttributePath, function_of
+from lazyentity.patches.imports import wrapt
+
+# By the exact types of methods and properties: the attribute with the function.
+_FUNCTION = {
+    MethodType: "__func__",
+    classmethod: "__func__",
+    staticmethod: "__func__",
+    property: "fget",
+}
+
+
+class AttributePath:
+    """One attribute of a client.
+
+    Args:
+        module: name of the module that holds the attribute.
+        path: dotted path of the attribute within the module.
+        origin: name of the module that defines the value, if another package does.
+
+    Attributes:
+        replacement: our own, put in its place, and not taken away since; None without one.
+    """
+
+    def __init__(self, module: str, path: str, origin: str = "") -> None:
+        self.module = module
+        self.path = path
+        self.origin = origin or module
+        self.replacement: Any = None
+
+    def __str__(self) -> str:
+        return f"{self.module}.{self.path}"
+
+    def current(self) -> Any:
+        """Return the value of the attribute now.
+
+        Raises:
+            AttributeError, ImportError: if there is no such attribute.
+        """
+        return wrapt().resolve_path(self.module, self.path)[2]
+
+    def namespace(self) -> tuple[Mapping[str, Any], str]:
+        """Return the namespace that holds the attribute if it is not inherited, and its name.
+
+        Raises:
+            AttributeError, KeyError: if there is no such module or class.
+        """
+        holder: Any = sys.modules[self.module]
+        *outer, name = self.path.split(".")
+        for each in outer:
+            holder = getattr(holder, each)
+        return vars(holder), name
+
+
+def paths_of(names: Mapping[str, Iterable[str]]) -> list[AttributePath]:
+    """Return the attributes at dotted paths, given by module."""
+    return [AttributePath(module, path) for module, paths in names.items() for path in paths]
 
 
 class Guard:
@@ -78,14 +134,17 @@ def _foreign(paths: Iterable[AttributePath]) -> tuple[list[AttributePath], _Know
 
 
 def _are_as_known(values: Any, absent: Any) -> bool:
-    # For each call, and so without get(), which takes longer.
+    # For each call: get() and all() would take longer.
     try:
+        for namespace, name in absent:
+            if name in namespace:
+                return False
         for namespace, name, value in values:
             if namespace[name] is not value:
                 return False
     except KeyError:
         return False
-    return not absent or all(name not in namespace for namespace, name in absent)
+    return True
 
 
 def is_own(path: AttributePath, value: Any) -> bool:
@@ -95,19 +154,26 @@ def is_own(path: AttributePath, value: Any) -> bool:
         path: the attribute that has the value.
         value: a function, or a method or property that has one; a class; or anything else.
     """
-    function = function_of(value)
-    if path.replacement is not None and function is function_of(path.replacement):
+    function = _function_of(value)
+    if path.replacement is not None and function is _function_of(path.replacement):
         return True
     if type(function) is FunctionType:
         # By its file: functools.wraps gives a wrapper the module's name of what it wraps.
-        folder = Path(sys.modules[path.module].__file__ or "").parent
+        folder = Path(getattr(sys.modules.get(path.origin), "__file__", None) or "").parent
         return folder in Path(function.__code__.co_filename).parents
-    if type(function) is not type:
+    # The metaclass of somebody else may run code.
+    if type(function) not in (type, ABCMeta):
         return False
-    package = path.module.rpartition(".")[0]
+    package = path.origin.rpartition(".")[0]
     if not f"{function.__module__}.".startswith(f"{package}."):
         return False
     found: Any = sys.modules.get(function.__module__)
     for name in function.__qualname__.split("."):
         found = getattr(found, name, None)
     return found is function
+
+
+def _function_of(found: Any) -> Any:
+    """Return the function of a method or property; anything else as it is."""
+    name = _FUNCTION.get(type(found))
+    return found if name is None else getattr(found, name)

@@ -1,4 +1,8 @@
-"""Acting when the application imports a module, without importing it before."""
+"""Imports: of wrapt when something is patched, and of clients when the application does it.
+
+An application that switches lazyentity off, or that has a different module ``wrapt``, has to start
+as it does without lazyentity.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +10,52 @@ import importlib
 import importlib.util
 import sys
 from collections.abc import Callable, Sequence
-from importlib.machinery import ModuleSpec
+from importlib.machinery import ModuleSpec, PathFinder
+from types import ModuleType
+from typing import Any
 
-from lazyentity.patches.wrapping import wrapt
+from lazyentity.codec.describing import safe_repr
+
+
+def wrapt() -> Any:
+    """Return the library wrapt, imported now.
+
+    Raises:
+        ImportError: if there is none. :func:`problem_with_wrapt` says so before.
+    """
+    return importlib.import_module("wrapt")
+
+
+def problem_with_wrapt() -> str | None:
+    """Return why wrapt cannot be imported; None if it can, and then it was imported."""
+    try:
+        other = _module_of_application()
+        if other is not None:
+            return f"{other} is not the library wrapt; rename it"
+        wrapt()
+    except Exception as error:  # noqa: BLE001  # a module of the application's may raise any
+        return f"wrapt cannot be imported ({safe_repr(error)}); install wrapt>=2"
+    return None
+
+
+def _module_of_application() -> str | None:
+    """Return the file of a module ``wrapt`` that is not the library; None if there is none.
+
+    Such a module is not imported: it may do anything.
+    """
+    loaded = sys.modules.get("wrapt")
+    if isinstance(loaded, ModuleType):
+        return None if hasattr(loaded, "resolve_path") else str(getattr(loaded, "__file__", loaded))
+    spec = importlib.util.find_spec("wrapt")
+    if spec is None:
+        return None
+    inside = spec.submodule_search_locations
+    # Bundlers have their own finders, which say nothing of folders.
+    if spec.has_location and (
+        inside is None or PathFinder.find_spec("wrapt.importer", inside) is None
+    ):
+        return spec.origin
+    return None
 
 
 class WhenImported:
@@ -97,7 +144,7 @@ def _found_in(name: str, folders: Sequence[str]) -> ModuleSpec | None:
     """Ask the finders of the import system for a module in the folders of its package."""
     for finder in sys.meta_path:
         # wrapt's finder asks the import system, which imports the packages around the module.
-        if not isinstance(finder, wrapt().ImportHookFinder):
+        if not isinstance(finder, wrapt().importer.ImportHookFinder):
             spec = finder.find_spec(name, folders, None)
             if spec is not None:
                 return spec

@@ -11,39 +11,56 @@ from __future__ import annotations
 import functools
 import importlib
 import inspect
+import os
 import sys
+import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import FunctionType, ModuleType
 from typing import Any
 
 from lazyentity._mode import is_eager
 from lazyentity.codec.describing import safe_repr
-from lazyentity.patches.guard import Guard
-from lazyentity.patches.upstream import AttributePath
-from lazyentity.patches.wrapping import wrapt
+from lazyentity.patches.guard import AttributePath, Guard
+from lazyentity.patches.imports import wrapt
+
+
+class ForkableLock:
+    """A re-entrant lock that is new in each child.
+
+    The thread that held it when the process was forked is not there in the child, and would never
+    release it.
+    """
+
+    def __init__(self) -> None:
+        self._renew()
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(after_in_child=self._renew)
+
+    def _renew(self) -> None:
+        self._lock = threading.RLock()
+
+    def __enter__(self) -> None:
+        self._lock.acquire()
+
+    def __exit__(self, *error: object) -> None:
+        self._lock.release()
 
 
 class Seam(AttributePath):
     """One attribute of a client that is replaced while the client is patched.
 
     Args:
-        module, path: as for :class:`~lazyentity.patches.upstream.AttributePath`.
+        module, path: as for :class:`~lazyentity.patches.guard.AttributePath`.
         replace: called with the original and with a function that says whether the patch is active;
             returns the replacement. An inactive replacement must do what the original does.
     """
 
     def __init__(
-        self,
-        module: str,
-        path: str,
-        replace: Callable[[Any, Callable[[], bool]], Any],
-        *,
-        defers_to_foreign: bool = False,
+        self, module: str, path: str, replace: Callable[[Any, Callable[[], bool]], Any]
     ) -> None:
         super().__init__(module, path)
         self.original: Any = None
         self._replace = replace
-        self.defers_to_foreign = defers_to_foreign
 
     def is_installed(self) -> bool:
         """Whether the replacement was put in place, and not taken away since."""
@@ -93,9 +110,7 @@ class EitherSeam(Seam):
     """
 
     def __init__(self, newer: Seam, older: Seam) -> None:
-        super().__init__(
-            newer.module, newer.path, newer._replace, defers_to_foreign=newer.defers_to_foreign
-        )
+        super().__init__(newer.module, newer.path, newer._replace)
         self._newer, self._older = newer, older
 
     def resolve(self) -> Any:
@@ -106,8 +121,8 @@ class EitherSeam(Seam):
                 chosen = self._newer
             except (AttributeError, ImportError):
                 chosen = self._older
-            self.module, self.path = chosen.module, chosen.path
-            self._replace, self.defers_to_foreign = chosen._replace, chosen.defers_to_foreign
+            self.module = self.origin = chosen.module
+            self.path, self._replace = chosen.path, chosen._replace
         return super().resolve()
 
 

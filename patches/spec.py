@@ -13,9 +13,8 @@ from typing import Any
 from lazyentity._environment import is_native_expected
 from lazyentity.codec.describing import safe_repr, safe_str
 from lazyentity.patches.guard import Guard
+from lazyentity.patches.imports import wrapt
 from lazyentity.patches.registry import Patch, Seam
-from lazyentity.patches.upstream import AttributePath
-from lazyentity.patches.wrapping import wrapt
 
 
 @dataclass(eq=False, kw_only=True)
@@ -59,8 +58,6 @@ class ClientSpec:
     needs: Sequence[str] = ()
     over: Sequence[str] = ()
     conversion: Seam | None = None
-    reading: Sequence[AttributePath] = ()
-    writing: Sequence[AttributePath] = ()
     wrapping: str = ""
     needs_native: bool = False
     parts: Sequence[ClientSpec] = ()
@@ -68,9 +65,6 @@ class ClientSpec:
     underneath: tuple[ClientSpec, ...] = field(init=False, default=())
 
     def __post_init__(self) -> None:
-        if not self.guard.names:
-            deferring = [seam for seam in self.seams if seam.defers_to_foreign]
-            self.guard = Guard(dict.fromkeys((*self.reading, *self.writing, *deferring)))
         self.patch = Patch(self.seams, self.uses, self.guard)
 
     def build_on(self, clients: Sequence[ClientSpec]) -> None:
@@ -86,8 +80,6 @@ class ClientSpec:
     def is_intact(self) -> bool:
         """Whether the guards of this client, and of those underneath, are intact."""
         return self.guard.is_intact() and all(each.guard.is_intact() for each in self.underneath)
-
-    is_upstream = is_intact
 
     def with_parts(self) -> list[ClientSpec]:
         """Return this client and its parts."""

@@ -23,7 +23,7 @@ from lazyentity._backend import complete_key_bytes as direct_complete_key_bytes
 from lazyentity._backend import mutation_parts
 from lazyentity.codec import shadow
 from lazyentity.codec.describing import describe_type, safe_repr
-from lazyentity.codec.keys import encodes_as_known
+from lazyentity.codec.keys import DIRECT
 from lazyentity.patches.api.protoplus import wrapped
 from lazyentity.patches.api.requests import CommitBytes, LookupBytes, append_mutation
 from lazyentity.patches.api.transports import LazyDatastoreClient
@@ -109,7 +109,7 @@ class Requests:
         self._retry = RETRY if retry is None else retry
         self._timeout = {} if timeout is None else {"timeout": timeout}
         self._project, self._database = client.project, client.database or ""
-        self._direct = direct_complete_key_bytes if encodes_as_known() else lambda *_: None
+        self._direct = direct_complete_key_bytes if DIRECT else lambda *_: None
         # Here, because the client makes both on first use, and several threads would make several.
         self._api = client._datastore_api
         if isinstance(self._api, HTTPDatastoreAPI):

@@ -23,6 +23,8 @@ from pathlib import Path
 from types import FunctionType, MethodType, ModuleType
 from typing import Any, Final, Literal
 
+from wrapt import FunctionWrapper
+
 from lazyentity import patches
 from lazyentity._environment import (
     ADAPTERS,
@@ -48,7 +50,6 @@ from lazyentity.patches.clients import CLIENTS
 from lazyentity.patches.imports import WhenImported
 from lazyentity.patches.registry import modules_holding_any
 from lazyentity.patches.spec import ClientSpec, is_supported
-from lazyentity.patches.wrapt_parts import FunctionWrapper
 
 
 @dataclass(frozen=True)

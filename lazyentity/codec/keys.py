@@ -80,9 +80,4 @@ def _direct_agrees() -> bool:
 
 
 DIRECT = _direct_agrees()
-"""Whether :func:`make_key` may be used."""
-
-
-def encodes_as_known() -> bool:
-    """Say whether the backends know the attributes of keys, and so can encode them."""
-    return DIRECT
+"""Whether :func:`make_key` may be used, and the backends know the attributes of keys."""

@@ -20,11 +20,10 @@ from typing import Any
 
 from lazyentity._environment import ADAPTERS, is_off
 from lazyentity.codec.describing import safe_str
-from lazyentity.patches import wrapping
 from lazyentity.patches.adapters.table import LIBRARIES, Library
-from lazyentity.patches.locks import ForkableLock
+from lazyentity.patches.imports import problem_with_wrapt
 from lazyentity.patches.notices import warn
-from lazyentity.patches.registry import Patch, Seam, loaded_modules
+from lazyentity.patches.registry import ForkableLock, Patch, Seam, loaded_modules
 from lazyentity.patches.spec import is_supported
 
 _lock = ForkableLock()
@@ -148,7 +147,7 @@ def install() -> None:
     ``false``, ``no`` or ``off``.
     """
     global _are_installed
-    if _are_installed or is_off(ADAPTERS) or wrapping.missing() is not None:
+    if _are_installed or is_off(ADAPTERS) or problem_with_wrapt() is not None:
         return
     from lazyentity.patches.adapters import contents
 

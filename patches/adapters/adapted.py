@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from wrapt import FunctionWrapper
+
 from lazyentity._environment import native_without_client
-from lazyentity.patches.wrapt_parts import FunctionWrapper
 from lazyentity.search import decode_in_any
 from lazyentity.storage.lazydict import live_mappings
 

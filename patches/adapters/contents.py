@@ -6,7 +6,8 @@ import functools
 from collections.abc import Iterable
 from typing import Any
 
-from lazyentity.patches.wrapt_parts import register_post_import_hook
+from wrapt import register_post_import_hook
+
 from lazyentity.search import CONTENTS
 
 

@@ -10,7 +10,7 @@ from google.appengine.api import datastore
 
 from lazyentity._dispatch import register
 from lazyentity._mode import EAGER
-from lazyentity.patches import announcement
+from lazyentity.patches import notices
 from lazyentity.patches.appengine import guarding, operations
 from lazyentity.patches.appengine.entities import CONVERSION_ERRORS, LazyEntity, stock_entity
 from lazyentity.patches.appengine.messages import EntityProto, index_of
@@ -106,8 +106,8 @@ def make_rpc_call(
     service_name: Any = None,
 ) -> Any:
     """Send a request as ``original`` does; convert its response in the mode of the sender."""
-    if announcement.waiting:
-        announcement.log()
+    if notices.waiting:
+        notices.log()
     if get_result_hook is not None:
         get_result_hook = _in_mode_of_now(get_result_hook)
     return original(

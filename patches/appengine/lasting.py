@@ -6,8 +6,8 @@ import contextlib
 from collections.abc import Callable
 from typing import Any
 
+from lazyentity.patches.imports import wrapt
 from lazyentity.patches.registry import Seam
-from lazyentity.patches.wrapping import wrapt
 
 
 class LastingSeam(Seam):

@@ -9,10 +9,9 @@ from typing import Final
 
 from lazyentity.patches.appengine.db.seams import PART as DB
 from lazyentity.patches.appengine.ndb.seams import PART as NDB
-from lazyentity.patches.guard import Guard
+from lazyentity.patches.guard import AttributePath, Guard
 from lazyentity.patches.registry import Seam, calling, replacing
 from lazyentity.patches.spec import ClientSpec
-from lazyentity.patches.upstream import AttributePath
 
 # These are also parsed by tools/clients.py.
 DISTRIBUTION: Final = "appengine-python-standard"

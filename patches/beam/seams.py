@@ -7,10 +7,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from lazyentity.patches.guard import Guard
+from lazyentity.patches.guard import AttributePath, Guard
 from lazyentity.patches.registry import Seam, replacing
 from lazyentity.patches.spec import ClientSpec
-from lazyentity.patches.upstream import AttributePath
 
 # These are also parsed by tools/clients.py.
 DISTRIBUTION: Final = "apache-beam"

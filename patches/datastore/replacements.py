@@ -15,7 +15,7 @@ from google.cloud.datastore.query import Iterator
 
 from lazyentity._backend import EntityReader
 from lazyentity._dispatch import register_unboxed
-from lazyentity.patches import announcement
+from lazyentity.patches import notices
 from lazyentity.patches.api.entities import HANDLES
 from lazyentity.patches.api.transports import awaited, read_lazily
 from lazyentity.patches.datastore.apis import lazy_api
@@ -25,7 +25,6 @@ from lazyentity.patches.datastore.queries import next_page, unboxed_of_query
 from lazyentity.patches.datastore.reading import read_message
 from lazyentity.patches.datastore.seams import CLIENT
 from lazyentity.patches.datastore.writes import entity_to_protobuf, put_each, put_entity
-from lazyentity.patches.upstream import bound
 from lazyentity.readers import LAZY, STOCK
 
 _Function = Callable[..., Any]
@@ -37,6 +36,12 @@ register_unboxed(Iterator, unboxed_of_query)
 
 def _reader() -> EntityReader:
     return STOCK if CLIENT.patch.eager else LAZY
+
+
+def _bound(method: Any, holder: Any) -> Any:
+    """Return a method of a class, bound to an instance; a mock, which cannot be bound, as it is."""
+    bind = getattr(method, "__get__", None)
+    return method if bind is None else bind(holder, type(holder))
 
 
 def replace_entity_from_protobuf(original: _Function, is_active: _IsActive) -> _Function:
@@ -63,8 +68,8 @@ def replace_api(original: Any, is_active: _IsActive) -> Any:
         api = original.__get__(client)
         if not is_active():
             return api
-        if announcement.waiting:
-            announcement.log()
+        if notices.waiting:
+            notices.log()
         return lazy_api(api)
 
     return original.getter(_datastore_api)
@@ -79,7 +84,7 @@ def replace_get_multi(original: _Function, is_active: _IsActive) -> _Function:
             found = look_up(self, keys, options, _reader())
             if found is not None:
                 return found
-        return bound(original, self)(keys, *args, **options)
+        return _bound(original, self)(keys, *args, **options)
 
     return get_multi
 
@@ -110,7 +115,7 @@ def replace_put_multi(original: _Function, is_active: _IsActive) -> _Function:
     @functools.wraps(original)
     def put_multi(self: Any, entities: Any, retry: Any = None, timeout: Any = None) -> None:
         if not is_active() or isinstance(entities, Entity):
-            bound(original, self)(entities, retry=retry, timeout=timeout)
+            _bound(original, self)(entities, retry=retry, timeout=timeout)
         elif entities:
             # As the original, but for put_each().
             batch = self.current_batch
@@ -151,7 +156,7 @@ def replace_next_page(original: _Function, is_active: _IsActive) -> _Function:
             page = next_page(iterator, _reader())
             if page is not None:
                 return page
-        return bound(original, iterator)()
+        return _bound(original, iterator)()
 
     return _next_page
 
@@ -167,10 +172,10 @@ def _reading(method: str) -> Callable[[_Function, _IsActive], _Function]:
         @functools.wraps(original)
         async def read(client: Any, *args: Any, **kwargs: Any) -> Any:
             if is_active():
-                if announcement.waiting:
-                    announcement.log()
+                if notices.waiting:
+                    notices.log()
                 read_lazily(client.transport, method, is_lazy)
-            return await awaited(bound(original, client), *args, **kwargs)
+            return await awaited(_bound(original, client), *args, **kwargs)
 
         return read
 

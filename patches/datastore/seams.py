@@ -7,10 +7,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from lazyentity.patches.guard import Guard
+from lazyentity.patches.guard import Guard, paths_of
 from lazyentity.patches.registry import Seam, replacing
 from lazyentity.patches.spec import ClientSpec
-from lazyentity.patches.upstream import paths_of
 
 # These are also parsed by tools/clients.py.
 DISTRIBUTION: Final = "google-cloud-datastore"

@@ -18,7 +18,6 @@ from lazyentity.codec.describing import describe_type, safe_repr
 from lazyentity.patches import adapters
 from lazyentity.patches.clients import wrapping_of
 from lazyentity.patches.datastore.apis import lazy_api
-from lazyentity.patches.datastore.keys import encoded_key
 from lazyentity.patches.datastore.lookups import look_up
 from lazyentity.patches.datastore.queries import next_page, unboxed_of_query
 from lazyentity.patches.datastore.reading import read_message
@@ -104,7 +103,7 @@ class _LazyClient(_LazyWrapper, datastore_client.Client):
         found = datastore_client._extended_lookup(
             datastore_api=self._datastore_api,
             project=self.project,
-            key_pbs=[encoded_key(key) for key in keys],
+            key_pbs=[key.to_protobuf() for key in keys],
             database=self.database,
             **_scope(self.current_transaction if transaction is None else transaction),
             **options,

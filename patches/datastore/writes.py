@@ -21,7 +21,6 @@ from lazyentity.codec.keys import DIRECT
 from lazyentity.encoding import entity_message, sendable_entity
 from lazyentity.patches.api.protoplus import wrapped
 from lazyentity.patches.api.requests import MutationBytes
-from lazyentity.patches.datastore.keys import key_is_partial
 from lazyentity.patches.datastore.seams import CLIENT
 
 _Mutation: Any = datastore_pb2.Mutation.pb()
@@ -93,7 +92,9 @@ def _put(batch: Any, entity: Any, project: Any, database: Any) -> bool:
     key = entity.key
     if type(key) is not Key or project != key._project or database != key._database:
         return False
-    is_partial = key_is_partial(key, bool)
+    # The client copies the whole path for that, twice.
+    last = key._path[-1]
+    is_partial = last.get("id") is None and last.get("name") is None
     operation = "insert" if is_partial else "upsert"
     mutation = wrapped(datastore_pb2.Mutation, _Mutation())
     try:

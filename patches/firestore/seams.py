@@ -7,10 +7,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from lazyentity.patches.guard import Guard
+from lazyentity.patches.guard import AttributePath, Guard
 from lazyentity.patches.registry import Seam, replacing
 from lazyentity.patches.spec import ClientSpec
-from lazyentity.patches.upstream import AttributePath
 
 # Both are also parsed by tools/clients.py.
 DISTRIBUTION: Final = "google-cloud-firestore"
@@ -153,8 +152,9 @@ GUARD: Final = Guard(
         *_names(
             _HELPERS,
             *("DocumentExtractor", "DocumentExtractorForMerge", "DocumentExtractorForUpdate"),
-            "GeoPoint",
+            *("GeoPoint", "Vector"),
         ),
+        AttributePath(_HELPERS, "_datetime_to_pb_timestamp", "google.cloud._helpers"),
     ]
 )
 """The names that the fast paths go past, of reads and writes alike."""

@@ -12,15 +12,15 @@ from google.cloud.datastore_v1.types import entity as entity_pb2
 from google.cloud.datastore_v1.types import query as query_pb2
 from google.cloud.ndb import _datastore_query
 from google.cloud.ndb.context import get_context
+from wrapt import ObjectProxy
 
 from lazyentity._backend import EntityBytes, EntityReader, ReadRpc
-from lazyentity.patches import announcement
+from lazyentity.patches import notices
 from lazyentity.patches.api.entities import EntityHandle, EntityResult
 from lazyentity.patches.api.responses import RunQueryResponse
 from lazyentity.patches.api.transports import LazyDatastoreGrpcTransport
 from lazyentity.patches.ndb.mappings import ndb_key
 from lazyentity.patches.ndb.seams import CLIENT, MESSAGE_CONVERSION
-from lazyentity.patches.wrapt_parts import ObjectProxy
 from lazyentity.readers import reader_of_rpc
 
 _Method = Callable[[Any], Any]
@@ -52,8 +52,8 @@ def stub(original: Callable[[], Any]) -> Any:
     Args:
         original: ndb's own ``stub``.
     """
-    if announcement.waiting:
-        announcement.log()
+    if notices.waiting:
+        notices.log()
     transport = original()
     if type(transport) is not DatastoreGrpcTransport or not CLIENT.is_intact():
         return transport

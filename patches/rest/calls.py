@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from lazyentity.patches import announcement
+from lazyentity.patches import notices
 from lazyentity.patches.rest.profiling import count_entity
 from lazyentity.patches.rest.properties import JsonProperties, LazyProperties
 from lazyentity.patches.rest.responses import AsyncResponse, SyncResponse
@@ -38,8 +38,8 @@ def replacing_post(
     def is_lazy(sender: Any, url: Any) -> bool:
         """Whether a request is a read whose response the client's own classes convert."""
         patch = described.patch
-        if announcement.waiting and patch.active:
-            announcement.log()
+        if notices.waiting and patch.active:
+            notices.log()
         if not patch.active or not str(url).endswith(_READS) or patch.gives_stock():
             return False
         # A subclass may convert the response differently.

@@ -5,8 +5,9 @@ from __future__ import annotations
 import sys
 from typing import Any
 
+from wrapt import ObjectProxy
+
 from lazyentity.patches.rest.properties import mark_response
-from lazyentity.patches.wrapt_parts import ObjectProxy
 
 try:
     from lazyentity.patches.rest.raw import parsed_but_properties

@@ -5,10 +5,9 @@ Nothing of the client is imported before the application imports it.
 
 from __future__ import annotations
 
-from lazyentity.patches.guard import Guard
+from lazyentity.patches.guard import Guard, paths_of
 from lazyentity.patches.registry import EitherSeam, Seam, replacing
 from lazyentity.patches.spec import ClientSpec
-from lazyentity.patches.upstream import paths_of
 
 
 def rest_client(

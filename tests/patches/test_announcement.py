@@ -15,7 +15,7 @@ from google.cloud import datastore
 from google.cloud.datastore_v1.types import datastore as datastore_pb2
 
 import lazyentity
-from lazyentity.patches import announcement
+from lazyentity.patches import notices
 from lazyentity.patches.clients import CLIENTS, ClientName
 from tests.conftest import INSTALLED
 from tests.support.concurrency import switching_often, together
@@ -90,7 +90,7 @@ def test_with_the_first_call_after_logging_was_configured(
     for _ in range(3):
         _read(client)
     assert records.texts == [text]
-    assert not announcement.waiting
+    assert not notices.waiting
 
 
 def test_at_once_where_logging_is_configured(records: _Records) -> None:

@@ -17,6 +17,7 @@ _PROGRAM = """
 import json, logging, sys, warnings
 import lazyentity
 from lazyentity.patches.spec import ClientSpec
+from lazyentity.patches.guard import Guard
 from lazyentity.patches.clients import CLIENTS, register
 from lazyentity.patches.registry import Seam, replacing
 
@@ -24,10 +25,10 @@ def replace(original, is_active):
     return lambda: f"lazy {original()}" if is_active() else original()
 
 def toy(name="toy", **options):
-    READ = Seam(f"{name}client", "read", replace, defers_to_foreign=True)
+    READ = Seam(f"{name}client", "read", replace)
     described = dict(
         name=name, distribution=f"{name}-client", supported=">=1.2,<1.4",
-        waits_for_import=f"{name}client", seams=[READ], conversion=READ, reading=[READ],
+        waits_for_import=f"{name}client", seams=[READ], conversion=READ, guard=Guard([READ]),
     )
     client = ClientSpec(**{**described, **options})
     register(client)
@@ -182,10 +183,10 @@ def test_somebody_elses_conversion_stays_in_charge(folder: Path) -> None:
 toy()
 tall = toy("tall", over=["toy"])
 import tallclient, toyclient
-owned = tall.is_upstream()
+owned = tall.is_intact()
 toyclient.read = lambda: "other"
 warned = caught(lambda: lazyentity.patch("tall"))
-say(owned=[owned, tall.is_upstream()], warned=warned, refused=refusals("toy"))
+say(owned=[owned, tall.is_intact()], warned=warned, refused=refusals("toy"))
 """,
     )
     assert state["owned"] == [True, False]

@@ -15,9 +15,8 @@ from unittest import mock
 import pytest
 import wrapt
 
-from lazyentity.patches.guard import Guard
+from lazyentity.patches.guard import AttributePath, Guard
 from lazyentity.patches.registry import Patch, Seam
-from lazyentity.patches.upstream import AttributePath
 from tests.support import hostile
 
 NAMES = {

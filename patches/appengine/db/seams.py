@@ -8,10 +8,9 @@ from __future__ import annotations
 from typing import Final
 
 from lazyentity.patches.appengine.lasting import LastingSeam
-from lazyentity.patches.guard import Guard
+from lazyentity.patches.guard import AttributePath, Guard
 from lazyentity.patches.registry import Seam, calling, replacing
 from lazyentity.patches.spec import ClientSpec
-from lazyentity.patches.upstream import AttributePath
 
 _DB = "google.appengine.ext.db"
 _POLYMODEL = f"{_DB}.polymodel"

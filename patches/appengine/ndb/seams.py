@@ -7,10 +7,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from lazyentity.patches.guard import Guard
+from lazyentity.patches.guard import AttributePath, Guard
 from lazyentity.patches.registry import Seam, calling, replacing
 from lazyentity.patches.spec import ClientSpec
-from lazyentity.patches.upstream import AttributePath
 
 _PACKAGE = "google.appengine.ext.ndb"
 _CONTEXT = f"{_PACKAGE}.context"

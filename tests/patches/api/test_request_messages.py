@@ -26,10 +26,9 @@ from lazyentity.patches.api.requests import (
     commit_request,
     query_head,
 )
-from lazyentity.patches.datastore.keys import key_is_partial, key_to_protobuf
+from lazyentity.patches.datastore.keys import key_to_protobuf
 
 _stock_to_protobuf: Any = Key.to_protobuf
-_stock_is_partial: Any = vars(Key)["is_partial"].fget
 
 _TEXT = st.text(min_size=1, max_size=5)
 _IDS = st.integers(-(2**63), 2**63 - 1) | _TEXT
@@ -65,29 +64,25 @@ _EMPTY_IDS = [Key("Kind", last, project="p") for last in (0, "")]
 @example(_EMPTY_IDS[0])
 @example(_EMPTY_IDS[1])
 def test_keys(key: Key) -> None:
-    """The same message, of the same class; the key is as it was, and partial if stock says so."""
+    """The same message, of the same class; the key is as it was."""
     before = dict(vars(key))
     made, stock = key_to_protobuf(key, _refuse), _stock_to_protobuf(key)
     assert type(made) is type(stock) is entity_pb2.Key
     assert made == stock
     assert made._pb == stock._pb
     assert key_bytes(key) == stock._pb.SerializeToString()
-    assert key_is_partial(key, _refuse) is _stock_is_partial(key)
     assert vars(key) == before
 
 
 class _OtherKey(Key):
-    id_or_name = None
-
     def to_protobuf(self) -> Any:
         return "other"
 
 
 def test_keys_of_other_classes_make_their_own() -> None:
-    """A subclass may have its own idea of the message, and of being partial."""
+    """A subclass may have its own idea of the message."""
     other = _OtherKey("Kind", 1, project="p")  # type: ignore[no-untyped-call]  # upstream is untyped
     assert key_to_protobuf(other, lambda key: key.to_protobuf()) == "other"
-    assert key_is_partial(other, _stock_is_partial)
 
 
 @pytest.mark.parametrize("path", [("Kind", 2**63), ("Kind", "\ud800"), ("\ud800", 1)])

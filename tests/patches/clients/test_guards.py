@@ -16,7 +16,7 @@ import pytest
 
 import lazyentity
 from lazyentity.patches.clients import CLIENTS
-from lazyentity.patches.upstream import AttributePath
+from lazyentity.patches.guard import AttributePath
 from tests.conftest import INSTALLED
 from tests.patches.conftest import Ports
 from tests.patches.order_program import COUNT, KIND
