@@ -14,8 +14,8 @@ import inspect
 import os
 import sys
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from types import FunctionType, ModuleType
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import FunctionType
 from typing import Any
 
 from lazyentity._mode import is_eager
@@ -300,37 +300,10 @@ def ours(module: str, name: str) -> Any:
     return getattr(importlib.import_module(f"lazyentity.patches.{module}"), name)
 
 
-def loaded_modules() -> list[tuple[str, ModuleType]]:
-    """Return the modules that :func:`modules_holding_any` looks into, with their names."""
+def namespaces() -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the names and the namespaces of the loaded modules, but for those of lazyentity."""
     # Copied at once: other threads may be importing.
-    return list(sys.modules.items())
-
-
-def modules_holding_any(originals: Iterable[int]) -> dict[int, list[str]]:
-    """Return the names of the loaded modules that hold one of ``originals``, by the id of each.
-
-    Such a module imported the original by name before it was replaced, and goes on calling it. The
-    module that defines the original is among them.
-
-    Args:
-        originals: the ids of the objects.
-    """
-    ids = frozenset(originals)
-    if not ids:
-        return {}
-    ours = __name__.partition(".")[0]
-    found: list[tuple[str, frozenset[int]]] = []
-    for name, module in loaded_modules():
+    for name, module in list(sys.modules.items()):
         namespace = getattr(module, "__dict__", None)
-        if not isinstance(namespace, dict):
-            continue
-        # Hardly any module holds one. A loop in C rules the others out: an application has
-        # thousands of modules.
-        values = list(namespace.values())
-        if not ids.isdisjoint(map(id, values)) and name.partition(".")[0] != ours:
-            found.append((name, ids.intersection(map(id, values))))
-    holders: dict[int, list[str]] = {}
-    for name, held in sorted(found):
-        for key in held:
-            holders.setdefault(key, []).append(name)
-    return holders
+        if type(namespace) is dict and name.partition(".")[0] != __name__.partition(".")[0]:
+            yield name, namespace

@@ -163,18 +163,6 @@ class ClientSpec:
         ]
 
 
-# Not the library packaging: the application can have a module of that name.
-_RELEASE = re.compile(
-    r"v?(?:\d+!)?(\d+(?:\.\d+)*)"
-    r"(?:[-_.]?(?:a|b|c|rc|alpha|beta|pre|preview)[-_.]?\d*)?"
-    r"(?:-\d+|[-_.]?(?:post|rev|r)[-_.]?\d*)?"
-    r"(?:[-_.]?dev[-_.]?\d*)?"
-    r"(?:\+[a-z0-9]+(?:[-_.][a-z0-9]+)*)?",
-    re.IGNORECASE | re.ASCII,
-)
-"""A version of a Python package, with its release as the group."""
-
-
 def is_supported(version: str | None, supported: str) -> bool:
     """Whether a version is in a range, which is written as ``>=lowest,<bound`` or ``>=lowest``."""
     # By release, so that a pre-release of the first version beyond the range is beyond it, too.
@@ -185,7 +173,8 @@ def is_supported(version: str | None, supported: str) -> bool:
 
 def _release(version: str) -> tuple[int, ...]:
     """Return the numbers of a version; none, if it is no version."""
-    found = _RELEASE.fullmatch(version.strip())
+    # Not by the library packaging: the application can have a module of that name.
+    found = re.match(r"v?(?:\d+!)?(\d+(?:\.\d+)*)", version.strip(), re.ASCII)
     return tuple(map(int, found[1].split("."))) if found else ()
 
 

@@ -48,7 +48,7 @@ from lazyentity.patches import adapters
 from lazyentity.patches.adapters.table import LIBRARIES
 from lazyentity.patches.clients import CLIENTS
 from lazyentity.patches.imports import WhenImported
-from lazyentity.patches.registry import modules_holding_any
+from lazyentity.patches.registry import namespaces
 from lazyentity.patches.spec import ClientSpec, is_supported
 
 
@@ -385,10 +385,13 @@ def old_references() -> Iterator[Finding]:
             continue
         # Modules hold the function of a static method.
         original = getattr(seam.original, "__func__", seam.original)
-        found = modules_holding_any({id(original)})
-        names = [name for name in found.get(id(original), ()) if name != seam.module]
-        if names:
-            text = f"{', '.join(names)} imported {seam} by name before patch()"
+        holders = [
+            name
+            for name, namespace in namespaces()
+            if name != seam.module and any(value is original for value in list(namespace.values()))
+        ]
+        if holders:
+            text = f"{', '.join(sorted(holders))} imported {seam} by name before patch()"
             yield Finding("old references", text, "problem", _FIRST)
     for holder, function in adapters.unbound_references():
         text = f"{holder} kept {function} before patch(): it sees a sentinel for unread properties"

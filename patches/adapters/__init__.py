@@ -23,7 +23,7 @@ from lazyentity.codec.describing import safe_str
 from lazyentity.patches.adapters.table import LIBRARIES, Library
 from lazyentity.patches.imports import problem_with_wrapt
 from lazyentity.patches.notices import warn
-from lazyentity.patches.registry import ForkableLock, Patch, Seam, loaded_modules
+from lazyentity.patches.registry import ForkableLock, Patch, Seam, namespaces
 from lazyentity.patches.spec import is_supported
 
 _lock = ForkableLock()
@@ -186,19 +186,12 @@ def _rebind(functions: dict[int, tuple[Any, Any]]) -> None:
     Args:
         functions: by the id of each, itself and the one to put in its place.
     """
-    for _, namespace in _namespaces():
+    for _, namespace in namespaces():
         # Hardly any module holds one: a loop in C rules the others out.
         if not functions.keys().isdisjoint(map(id, list(namespace.values()))):
             for name, value in list(namespace.items()):
                 if id(value) in functions:
                     namespace[name] = functions[id(value)][1]
-
-
-def _namespaces() -> Iterator[tuple[str, dict[str, Any]]]:
-    for name, module in loaded_modules():
-        namespace = getattr(module, "__dict__", None)
-        if type(namespace) is dict and name.partition(".")[0] != __name__.partition(".")[0]:
-            yield name, namespace
 
 
 def unbound_references() -> Iterator[tuple[str, str]]:
@@ -212,7 +205,7 @@ def unbound_references() -> Iterator[tuple[str, str]]:
     """
     originals = {id(original): name for name, original, _ in _replaced()}
     packages = {module.partition(".")[0] for module in _adapters}
-    for module, namespace in _namespaces() if originals else ():
+    for module, namespace in namespaces() if originals else ():
         if module.partition(".")[0] in packages:
             continue
         for name, value in list(namespace.items()):

@@ -332,7 +332,6 @@ def test_a_mock(is_patched: bool) -> None:
     assert _others() == []
 
 
-@pytest.mark.usefixtures("searched_modules")
 def test_old_references(monkeypatch: Patch) -> None:
     """A module that imported the conversion before patch()."""
     module = ModuleType("made_early")

@@ -2,9 +2,6 @@
 
 - The tests refuse a native backend that was compiled from other sources.
 - Tests that need the native backend are skipped with the pure one, and say why.
-- ``patch()`` does not look for old references in the process of the tests. Looking into the modules
-  that are loaded here, some two thousand, takes fifteen times as long as the rest of ``patch()``.
-  Processes that tests start look into theirs, and so do tests with :func:`searched_modules`.
 """
 
 from __future__ import annotations
@@ -14,12 +11,10 @@ from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
 import lazyentity
-from lazyentity.patches import registry
 from lazyentity.patches.clients import CLIENTS
 from tests.support.clients import TRANSPORTS
 from tests.support.concurrency import switching_often
@@ -31,15 +26,9 @@ _OF_EACH_BACKEND = ("lazy_type", "make", "encoder", "backend")
 # The tests of a client are in a folder that is named like it.
 _PATCHES = Path(__file__).parents[1] / "patches"
 
-_loaded_modules = registry.loaded_modules
-
-
-def _no_modules() -> list[tuple[str, ModuleType]]:
-    return []
-
 
 def pytest_configure() -> None:
-    """Begin with compiled modules that match their sources, and without a search.
+    """Begin with compiled modules that match their sources.
 
     Raises:
         pytest.UsageError: a source changed after the modules were compiled.
@@ -48,7 +37,6 @@ def pytest_configure() -> None:
         raise pytest.UsageError(
             "the sources of the native backend have changed since it was compiled: run make venv"
         )
-    registry.loaded_modules = _no_modules
 
 
 def pytest_collection_finish() -> None:
@@ -75,12 +63,6 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
         name = name or item.path.relative_to(_PATCHES).parts[0].replace("_", "-")
     if name in CLIENTS and CLIENTS[name].lacks_native():
         pytest.skip(f"needs the native backend: {name} stays stock without it")
-
-
-@pytest.fixture
-def searched_modules(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have ``patch()`` look into every module."""
-    monkeypatch.setattr(registry, "loaded_modules", _loaded_modules)
 
 
 @pytest.fixture(scope="session", params=TRANSPORTS)
