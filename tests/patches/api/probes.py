@@ -74,8 +74,6 @@ LOOKUPS = {
         transaction=b"transaction",
         read_time=AT,
     ),
-    "found alone": datastore_pb2.LookupResponse(found=[entity_result("one")]),
-    "deferred alone": datastore_pb2.LookupResponse(deferred=[_key("later")]),
     "nothing": datastore_pb2.LookupResponse(),
 }
 
@@ -87,8 +85,6 @@ QUERIES = {
             transaction=b"transaction",
         )
     ),
-    "batch alone": datastore_pb2.RunQueryResponse(batch=_BATCH),
-    "empty batch": datastore_pb2.RunQueryResponse(batch=query_pb2.QueryResultBatch()),
     "no batch": datastore_pb2.RunQueryResponse(transaction=b"transaction"),
     "nothing": datastore_pb2.RunQueryResponse(),
 }
@@ -119,23 +115,12 @@ def is_equal(message: Any) -> Any:
     return message == fresh, fresh == message, message != fresh, fresh != message
 
 
-def is_unequal(message: Any) -> Any:
-    empty = message.__class__()
-    return message == empty, empty == message, message == 5, message is None
-
-
 def to_json(message: Any) -> Any:
     return type(message).to_json(message, sort_keys=True)
 
 
 def to_dict(message: Any) -> Any:
     return type(message).to_dict(message)
-
-
-def instance_class_methods(message: Any) -> Any:
-    """The class's functions also called through the instance's class."""
-    kind = message.__class__
-    return kind.to_dict(message), kind.to_json(message, sort_keys=True), kind.pb(message)
 
 
 def to_upb(message: Any) -> Any:
@@ -155,24 +140,11 @@ def pickled(message: Any) -> Any:
     return pickle.loads(pickle.dumps(message))
 
 
-def copied_into_another(message: Any) -> Any:
-    other = message.__class__()
-    message.__class__.copy_from(other, message)
-    return other
-
-
 ANY: Probes = {
-    "reads_nothing": lambda message: (None, message),
     "is_an_instance": is_an_instance,
     "is_equal": is_equal,
-    "is_equal_to_itself": lambda message: (message == message, message != message),
-    "is_unequal": is_unequal,
     "to_json": to_json,
     "to_dict": to_dict,
-    "to_dict_with_options": lambda message: type(message).to_dict(
-        message, preserving_proto_field_name=False, use_integers_for_enums=False
-    ),
-    "instance_class_methods": instance_class_methods,
     "to_upb": to_upb,
     "serialised": _fresh,
     "as_text": as_text,
@@ -181,15 +153,6 @@ ANY: Probes = {
     "copied": copy.copy,
     "deeply_copied": deeply_copied,
     "pickled": pickled,
-    "merged_into_another": lambda message: (
-        message.__class__(message),
-        message.__class__(message, transaction=b"other"),
-    ),
-    "copied_into_another": copied_into_another,
-    "asking_for_what_is_not_there": lambda message: (
-        hasattr(message, "no_such_field"),
-        "no_such_field" in message,
-    ),
     "reading_what_is_not_there": lambda message: message.no_such_field,
 }
 
@@ -213,20 +176,10 @@ def _results(results: Any) -> Any:
     ]
 
 
-def lookup_results_as_sequences(message: Any) -> Any:
-    found = message.found
-    return (
-        *(len(found), bool(found), list(reversed(found)), [found[-1] for _ in found]),
-        *(list(found) == list(_fresh(message).found), found == _fresh(message).found),
-        [result.entity.key.path[0].name for result in found],
-    )
-
-
 LOOKUP: Probes = {
     **ANY,
     **_reading("found", "missing", "deferred", "transaction", "read_time"),
     "results_of_lookup": results_of_lookup,
-    "lookup_results_as_sequences": lookup_results_as_sequences,
 }
 
 
@@ -241,21 +194,11 @@ def batch(message: Any) -> Any:
     ]
 
 
-def metrics(message: Any) -> Any:
-    return (
-        bool(message.explain_metrics),
-        message.explain_metrics.plan_summary,
-        message.explain_metrics.execution_stats.results_returned,
-    )
-
-
 QUERY: Probes = {
     **ANY,
     **_reading("batch", "query", "transaction", *["explain_metrics"] * EXPLAINS),
     "results_of_query": lambda message: _results(message.batch.entity_results),
     "batch": batch,
-    "batch_is_used_in_another": lambda message: datastore_pb2.RunQueryResponse(batch=message.batch),
-    **({"metrics": metrics} if EXPLAINS else {}),
 }
 
 
