@@ -18,7 +18,7 @@ from google.cloud.datastore_v1.types import datastore as datastore_pb2
 import lazyentity
 from lazyentity.patches.api.responses import LookupResponse, RunQueryResponse
 from tests.patches.conftest import Ports
-from tests.patches.order_program import COUNT, KIND
+from tests.patches.order_program import KIND
 from tests.support.asynchronous import async_api
 from tests.support.clients import PROJECT
 from tests.support.describing import entity_types
@@ -217,27 +217,3 @@ def test_writes(ports: Ports) -> None:
     stock = run(ports, copy)
     lazyentity.patch("datastore")
     assert run(ports, copy) == stock
-
-
-def test_a_profile_of_tasks(ports: Ports) -> None:
-    """Entities count at the line that converts them, in each profile that runs meanwhile."""
-    lazyentity.patch("datastore")
-
-    async def read(api: Any) -> tuple[Any, Any]:
-        with lazyentity.profile() as outer:
-            (found,) = (await api.lookup(_lookup_request(1))).found
-            helpers.entity_from_protobuf(found.entity)
-            with lazyentity.profile() as inner:
-                several = await asyncio.gather(*(_query(api) for _ in range(3)))
-                for entity in several[0][0]:
-                    entity["number"]
-        return outer.report(), inner.report()
-
-    outer, inner = run(ports, read)
-    assert [(kind.kind, kind.entities) for kind in outer.kinds] == [(KIND, 3 * COUNT + 1)]
-    (kind,) = inner.kinds
-    assert (kind.kind, kind.entities, kind.properties_decoded) == (KIND, 3 * COUNT, COUNT)
-    (reads,) = inner.received
-    assert reads.site.file == __file__
-    assert reads.site.line == _entities.__code__.co_firstlineno + 1
-    assert len(outer.received) == 2
