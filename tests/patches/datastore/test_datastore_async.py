@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any
@@ -11,7 +10,6 @@ from unittest import mock
 
 import pytest
 from google.auth.credentials import AnonymousCredentials
-from google.cloud import datastore
 
 import lazyentity
 from tests.patches.conftest import Ports
@@ -19,7 +17,6 @@ from tests.patches.order_program import KIND
 from tests.support.asynchronous import async_api
 from tests.support.clients import PROJECT
 from tests.support.describing import entity_types
-from tests.support.entities import fill
 from tests.support.snapshots import Raised, outcome, snapshot
 
 datastore_async = pytest.importorskip(
@@ -120,71 +117,3 @@ def test_reads(ports: Ports, read: Scenario) -> None:
     eager = _run(ports, inside)
     assert entity_types(eager) == entity_types(stock)
     assert snapshot(eager) == snapshot(stock)
-
-
-async def _put(client: Any, *numbers: int) -> None:
-    await client.put_multi_async(
-        [fill(datastore.Entity(key), key.id) for key in _keys(client, *numbers)]
-    )
-
-
-async def _read_modify_write(client: Any) -> Any:
-    await _put(client, 1, 2)
-    found = await client.get_multi_async(_keys(client, 1, 2))
-    for entity in found:
-        entity["number"] += 10
-        del entity["excluded"]
-    await client.put_multi_async(found)
-    return await _all_of(_ordered(client))
-
-
-async def _batch(client: Any) -> Any:
-    await _put(client, 1)
-    found = await client.get_async(*_keys(client, 1))
-    async with client.batch() as batch:
-        found["number"] = 77
-        batch.put(found)
-        batch.delete(client.key(KIND, 2))
-    return await _all_of(_ordered(client))
-
-
-async def _transaction_rolled_back(client: Any) -> Any:
-    async def fail() -> None:
-        async with client.transaction() as transaction:
-            found = await client.get_async(*_keys(client, 1))
-            found["number"] = 99
-            transaction.put(found)
-            raise KeyError
-
-    await _put(client, 1)
-    with pytest.raises(KeyError):
-        await fail()
-    return await _all_of(_ordered(client))
-
-
-@pytest.mark.parametrize(
-    "write",
-    [_read_modify_write, _batch, _transaction_rolled_back],
-    ids=lambda write: write.__name__.strip("_"),
-)
-def test_writes(ports: Ports, write: Scenario) -> None:
-    """The server holds, and the client reads back, what they do with stock."""
-
-    def stored(namespace: str) -> Any:
-        result = _run(ports, write, namespace)
-        return [result, _run(ports, _query, namespace)]
-
-    names = [f"async-{uuid.uuid4().hex}" for _ in range(2)]
-    stock = snapshot(_without_namespace(stored(names[0])))
-    lazyentity.patch("datastore")
-    lazy = stored(names[1])
-    lazyentity.unpatch()
-    assert snapshot(_without_namespace(lazy)) == stock
-
-
-def _without_namespace(results: Any) -> Any:
-    for one in results:
-        for entity in one:
-            if isinstance(entity, datastore.Entity):
-                entity.key = datastore.Key(*entity.key.flat_path, project=PROJECT)
-    return results

@@ -14,7 +14,6 @@ from google.cloud.datastore_v1.types import datastore as datastore_pb2
 
 import lazyentity
 from lazyentity.bench.server.process import LoopbackServer
-from lazyentity.codec import messages
 from lazyentity.patches.api.responses import LookupResponse
 from lazyentity.readers import STOCK as STOCK_READER
 from tests.conftest import HAS_NDB
@@ -24,7 +23,7 @@ from tests.patches.order_program import KIND, read
 from tests.support.clients import close, make_client
 from tests.support.describing import entity_types
 from tests.support.forks import answer
-from tests.support.snapshots import outcome, whole
+from tests.support.snapshots import whole
 from tests.support.strategies.samples import RICH
 
 Client = datastore.Client
@@ -91,12 +90,6 @@ class TestInside:
         then = LAZY if first == STOCK else STOCK
         assert [entity_types(entity) for entity in entities] == [{first}] * 2 + [{then}] * 3
 
-    def test_a_fetch_that_is_only_prepared_inside_is_lazy(self, query: Any) -> None:
-        """fetch() sends nothing; the place where the iterator is advanced decides."""
-        with lazyentity.eager():
-            iterator = query.fetch()
-        assert entity_types(list(iterator)) == {LAZY}
-
 
 class TestPatch:
     """patch(eager=True)."""
@@ -118,22 +111,6 @@ class TestPatch:
         lazyentity.patch("datastore", eager=True)
         lazyentity.patch("ndb", eager=False)
         assert one(client) == STOCK
-
-    def test_errors_at_conversion(self) -> None:
-        """Raised where the client converts, for the first property in its order."""
-        malformed = messages.Entity()
-        for name in ("text", "number", "when"):
-            malformed.properties[name].Clear()
-        malformed.properties["when"].timestamp_value.seconds = 2**62
-        response = datastore_pb2.LookupResponse.pb()()
-        response.found.add().entity.CopyFrom(malformed)
-        raw = response.SerializeToString()
-        stock = type(response).FromString(raw).found[0].entity
-        expected = outcome(helpers.entity_from_protobuf, stock)
-        lazyentity.patch(eager=True)
-        entity = LookupResponse.deserialize(raw).found[0].entity
-        assert outcome(helpers.entity_from_protobuf, entity._pb) == expected
-        assert outcome(helpers.entity_from_protobuf, entity) == expected
 
 
 @pytest.mark.parametrize("take", [lambda entity: entity, lambda entity: entity._pb])

@@ -91,28 +91,3 @@ def test_patching_from_many_threads(make: Make, stock_contents: Any) -> None:
     assert read(client) == {"classes": ["Entity"], "contents": stock_contents}
     lazyentity.patch()
     assert read(client) == {"classes": ["LazyEntity"], "contents": stock_contents}
-
-
-@pytest.mark.parametrize("way", ["wrap", "eager()"])
-def test_lazy_reads_among_stock_ones(make: Make, stock_contents: Any, way: str) -> None:
-    """Each thread gets its own kind of entity, every time, though all share one client.
-
-    Half of them have a wrapped client, or half of them are eager.
-    """
-    client = make()
-    lazy = lazyentity.wrap(client) if way == "wrap" else client
-    if way != "wrap":
-        lazyentity.patch()
-
-    def work(number: int) -> Any:
-        if number % 2:
-            return [read(lazy) for _ in range(3)]
-        with lazyentity.eager() if way != "wrap" else nullcontext():
-            return [read(client) for _ in range(3)]
-
-    results = together(THREADS, work)
-    for first, kind in ((0, "Entity"), (1, "LazyEntity")):
-        expected = {"classes": [kind], "contents": stock_contents}
-        assert results[first::2] == [[expected] * 3] * (THREADS // 2)
-    if way == "wrap":
-        assert standing() == ORIGINALS

@@ -88,14 +88,6 @@ class TestClient:
         assert wrapped._datastore_api_internal is client._datastore_api_internal
         assert client._datastore_api is wrapped._datastore_api_internal
 
-    def test_aggregations_are_the_clients(self, client: Client, query: Query) -> None:
-        """Over queries that are wrapped, and of clients that are."""
-        wrapped = lazyentity.wrap(client)
-        for of, over in ((client, lazyentity.wrap(query)), (wrapped, wrapped.query(kind=KIND))):
-            aggregation = of.aggregation_query(over).count(alias="all")
-            assert type(aggregation) is AggregationQuery
-            assert [[one.value for one in row] for row in aggregation.fetch()] == [[COUNT]]
-
     def test_reads_in_transactions_of_the_client_that_was_given(self, make: Make) -> None:
         """Both have one stack of transactions: a read by either belongs to the current one."""
         client = make(namespace="wrap-transaction")
@@ -145,18 +137,6 @@ class TestQuery:
         assert types_of(wrapped) == LAZY
         assert wrapped.fetch_ids() == [1, 2, 3]
         assert wrapped.fetched == 2
-
-    def test_another_client_can_be_named(
-        self, query: Query, make: Make, stock_contents: Any
-    ) -> None:
-        """The other client's connection is used, for lazy reads, and stays stock itself."""
-        other = make()
-        entities = list(lazyentity.wrap(query).fetch(client=other))
-        assert entity_types(entities) == set(LAZY)
-        assert describe(entities) == stock_contents["fetch"]
-        assert other._datastore_api_internal is not None
-        assert query._client._datastore_api_internal is None
-        assert read(other)["classes"] == STOCK
 
 
 @pytest.mark.parametrize("is_first", [True, False])

@@ -172,13 +172,6 @@ class ConversionCases(ClientCases):
         found = properties["p5"]
         assert found is others[1] is properties["p5"]
 
-    @pytest.mark.parametrize("broken", [b"\xff", b"\xed\xa0\x80"])
-    def test_bytes_that_are_no_text_are_refused(self, broken: bytes) -> None:
-        """It is for the HTTP library to refuse the whole response, or to make text of them."""
-        entity = {"properties": {"a": {"stringValue": "here"}}}
-        with pytest.raises(UnicodeDecodeError):
-            _parse_raw(_body({"found": [{"entity": entity}]}).replace(b"here", broken))
-
     @with_both
     def test_code_in_c_reads_them(self, parse: Parse) -> None:
         """Through the adapters, as of lazy entities."""

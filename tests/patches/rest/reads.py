@@ -164,16 +164,6 @@ class ReadCases(ClientCases):
 
         assert not isinstance(self.alike(lambda: self._read(ports, write)), Raised)
 
-    def test_a_session_that_is_closed(self, ports: Ports) -> None:
-        """Under way, as in stock."""
-
-        def read(client: RestClient, call: Connected) -> Any:
-            first = without_times(form(query(client, call)))
-            call("close")
-            return first, type(outcome(query, client, call))
-
-        self.alike(lambda: self._read(ports, read))
-
     def test_reads_are_counted_in_a_profile(self, ports: Ports) -> None:
         lazyentity.patch(self.client.name)
         with self.client.connected(ports["http"]) as call, lazyentity.profile() as profile:
