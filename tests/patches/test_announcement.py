@@ -93,12 +93,36 @@ def test_with_the_first_call_after_logging_was_configured(
     assert not announcement.waiting
 
 
+def test_a_level_without_a_handler_is_not_configured(
+    records: _Records, client: datastore.Client
+) -> None:
+    """The line would be lost."""
+    records.patch()
+    lazyentity.unpatch()
+    _LOGGER.setLevel(logging.INFO)
+    lazyentity.patch()
+    _read(client)
+    logging.getLogger().addHandler(records)
+    _read(client)
+    assert len(records.texts) == 1
+
+
 def test_once_among_threads(records: _Records, client: datastore.Client) -> None:
     records.patch()
     records.configure()
     with switching_often():
         together(8, lambda _: _read(client))
     assert len(records.texts) == 1
+
+
+def test_a_failure_of_the_line_fails_no_call(records: _Records, client: datastore.Client) -> None:
+    """What describes must not take the place of what it describes."""
+    records.patch()
+    records.configure()
+    with mock.patch("lazyentity.patches.expected_backend", side_effect=ImportError("no backend")):
+        _read(client)
+    _read(client)
+    assert records.texts == []
 
 
 _NOWHERE = "http://127.0.0.1:1/v1"

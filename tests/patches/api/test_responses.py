@@ -423,5 +423,6 @@ def test_answers_of_torn_lookups(raw: bytes, question: str) -> None:
 
 
 @given(raw=_QUERIES, question=_OF_PIECES)
+@example(raw=b"\x0a\x02\x28\x05", question="fields").via("an unknown end of a batch")
 def test_answers_of_torn_queries(raw: bytes, question: str) -> None:
     _assert_answers(raw, datastore_pb2.RunQueryResponse, question)

@@ -227,6 +227,21 @@ def test_patched_in_between(
     assert _stored(client) == [(1, 1), (2, 2)]
 
 
+def test_a_refused_put(client: Client, batch: Any) -> None:
+    """As with stock, it leaves a mutation without an operation, and the entity as it was."""
+    refused = _entity(client, 1)
+    refused["bad"] = object()
+    with pytest.raises(ValueError, match="Unknown protobuf attr type"):
+        batch.put(refused)
+    # proto-plus takes an empty upsert for none.
+    assert [mutation._pb.WhichOneof("operation") for mutation in batch.mutations] == [None]
+    del refused["bad"]
+    batch.mutations.clear()
+    batch.put(refused)
+    batch.commit()
+    assert _stored(client) == [(1, 1)]
+
+
 class _OtherAPI(_http.HTTPDatastoreAPI):
     pass
 
