@@ -212,8 +212,8 @@ def made() -> Iterator[list[Any]]:
     """The requests that are made of bytes."""
     requests: list[Any] = []
     with ExitStack() as stack:
-        for kind in (LookupBytes, QueryBytes):
-            stack.enter_context(requests_made(kind, requests))
+        for kind, constructor in ((LookupBytes, "from_keys"), (QueryBytes, "from_query")):
+            stack.enter_context(requests_made(kind, constructor, requests))
         yield requests
 
 
