@@ -93,14 +93,6 @@ def test_with_the_first_call_after_logging_was_configured(
     assert not notices.waiting
 
 
-def test_at_once_where_logging_is_configured(records: _Records) -> None:
-    records.patch()
-    lazyentity.unpatch()
-    records.configure()
-    lazyentity.patch()
-    assert len(records.texts) == 1
-
-
 def test_a_level_without_a_handler_is_not_configured(
     records: _Records, client: datastore.Client
 ) -> None:
@@ -121,14 +113,6 @@ def test_once_among_threads(records: _Records, client: datastore.Client) -> None
     with switching_often():
         together(8, lambda _: _read(client))
     assert len(records.texts) == 1
-
-
-def test_not_after_unpatch(records: _Records, client: datastore.Client) -> None:
-    records.patch()
-    lazyentity.unpatch()
-    records.configure()
-    _read(client)
-    assert records.texts == []
 
 
 def test_a_failure_of_the_line_fails_no_call(records: _Records, client: datastore.Client) -> None:

@@ -85,34 +85,6 @@ def test_is_imported_when_that_is_strict(folder: Path) -> None:
     assert state == {"read": "lazy stock", "patched": ["toy"]}
 
 
-@pytest.mark.parametrize("version", ["1.1", "1.4", "1.4rc1"])
-@pytest.mark.parametrize("is_first", [True, False])
-def test_another_version_is_left_alone(folder: Path, version: str, is_first: bool) -> None:
-    """One warning, imported or not; or an error, if that is strict."""
-    _install(folder, "toy", "def read():\n    return 'stock'\n", version)
-    (folder / "toy_client-1.3.dist-info" / "METADATA").unlink()
-    state = ask(
-        folder,
-        f"""
-toy()
-{"" if is_first else "import toyclient"}
-def act():
-    for _ in range(3):
-        lazyentity.patch("toy")
-    import toyclient
-    lazyentity.patch("toy")
-warned = caught(act)
-import toyclient
-say(warned=warned, refused=refusals("toy"), read=toyclient.read())
-""",
-    )
-    (warned,) = state["warned"]
-    assert f"toy-client {version} is not supported (supported: >=1.2,<1.4)" in warned
-    assert state["refused"] == warned
-    assert state["read"] == "stock"
-    assert state["patched"] == []
-
-
 @pytest.mark.parametrize("name", CLIENTS)
 def test_declared_versions(name: str) -> None:
     """The lowest one is supported, the first beyond is not, and neither are its candidates."""
@@ -122,14 +94,6 @@ def test_declared_versions(name: str) -> None:
     assert is_supported(f"{lowest}.post1", supported)
     for other in (beyond, f"{beyond}rc1", "0.0.1"):
         assert not is_supported(other, supported)
-
-
-def test_without_a_version_of_its_own_the_installed_one_counts(folder: Path) -> None:
-    (folder / "toyclient" / "version.py").unlink()
-    state = ask(
-        folder, 'toy()\nimport toyclient\nlazyentity.patch("toy")\nsay(read=toyclient.read())'
-    )
-    assert state == {"read": "lazy stock", "patched": ["toy"]}
 
 
 def test_one_that_is_not_installed(folder: Path) -> None:
@@ -175,27 +139,6 @@ say(read=read, warned=caught(lambda: lazyentity.patch("third")))
     assert state["patched"] == ["tall"]
 
 
-def test_somebody_elses_conversion_stays_in_charge(folder: Path) -> None:
-    """That of the client underneath as well."""
-    state = ask(
-        folder,
-        """
-toy()
-tall = toy("tall", over=["toy"])
-import tallclient, toyclient
-owned = tall.is_intact()
-toyclient.read = lambda: "other"
-warned = caught(lambda: lazyentity.patch("tall"))
-say(owned=[owned, tall.is_intact()], warned=warned, refused=refusals("toy"))
-""",
-    )
-    assert state["owned"] == [True, False]
-    (warned,) = state["warned"]
-    assert "toyclient.read was replaced by __main__.<lambda>" in warned
-    assert "toyclient.read was replaced" in state["refused"]
-    assert state["patched"] == ["tall"]
-
-
 class TestRegistering:
     @staticmethod
     def _client(name: str, *over: str) -> ClientSpec:
@@ -224,12 +167,3 @@ class TestTheList:
     def test_type_checkers_know_the_names(self) -> None:
         assert get_args(ClientName) == tuple(CLIENTS)
         assert list(PACKAGES) == [clients.package_of(name) for name in CLIENTS]
-
-    def test_it_is_read_as_it_is_imported(self) -> None:
-        assert [
-            (client.name, client.distribution, client.versions) for client in clients.clients()
-        ] == [(client.name, client.distribution, client.supported) for client in CLIENTS.values()]
-
-    def test_extras(self) -> None:
-        """Each client has one but the client that lazyentity itself needs."""
-        assert [*clients.extras()] == [name for name in CLIENTS if name != clients.REQUIRED]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-import types
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -114,35 +112,6 @@ def test_no_client_is_imported(module: str) -> None:
     assert state["clients"] == []
 
 
-def test_what_waits_for_its_import_is_among_those_patched() -> None:
-    state = ask(
-        """
-import lazyentity.auto
-before = patched()
-import_all()
-say(before=before, after=patched(), replaced=replaced())
-"""
-    )
-    assert state == {"before": _JOINED, "after": _JOINED, "replaced": _REPLACED}
-
-
-@pytest.mark.parametrize("eager", [True, False])
-def test_the_mode_is_that_of_the_last_call_before_the_import(eager: bool) -> None:
-    state = ask_interpreter(
-        f"""
-import lazyentity
-lazyentity.patch(eager={not eager})
-lazyentity.patch(eager={eager})
-before = clients()
-import_all()
-from google.cloud.datastore import helpers
-from google.cloud.datastore_v1.types import entity
-say(before=before, kind=type(helpers.entity_from_protobuf(entity.Entity())).__name__)
-"""
-    )
-    assert state == {"before": [], "kind": "Entity" if eager else "LazyEntity"}
-
-
 def test_one_line_is_logged() -> None:
     """Clients, versions, and the backend; whether they are imported first or not."""
     before = ask("import lazyentity.auto\nsay(texts=Records.texts, versions=installed('wrapt'))")
@@ -157,27 +126,6 @@ def test_one_line_is_logged() -> None:
     imports = "".join(f"import {CLIENTS[name].waits_for_import}\n" for name in INSTALLED)
     after = ask(f"{imports}import lazyentity.auto\nsay(texts=Records.texts)")
     assert after["texts"] == [text.replace(" when it is imported", "")]
-
-
-def test_of_what_is_disabled_nothing_but_the_switch_is_read() -> None:
-    state = ask_interpreter(
-        """
-def fail(*_):
-    raise AssertionError("it was read")
-find_spec = importlib.util.find_spec
-importlib.metadata.version = importlib.util.find_spec = fail
-import lazyentity.auto
-early = clients()
-importlib.metadata.version, importlib.util.find_spec = installed, find_spec
-import_all()
-say(early=early, replaced=replaced(), patched=patched(), texts=Records.texts)
-""",
-        LAZYENTITY_DISABLE="1",
-        LAZYENTITY_BACKEND="no such backend",
-    )
-    assert state["early"] == state["replaced"] == state["patched"] == []
-    (text,) = state["texts"]
-    assert "LAZYENTITY_DISABLE" in text
 
 
 _IMPORTS = {
@@ -214,22 +162,6 @@ say(warned=warned, early=early, again=again_warned, patched=patched(), replaced=
     early = state.pop("early")
     assert early == ([] if how != "supported" else ["ndb"] if "ndb" in call else _JOINED)
     assert state == {"again": [], "patched": [], "replaced": []}
-
-
-@pytest.mark.parametrize("version", ["None", "'no version'"])
-def test_version_that_nothing_tells(version: str) -> None:
-    """Before the import it is waited for; one that cannot be understood is not supported."""
-    state = ask(
-        f"""
-pretend("google-cloud-datastore", {version})
-import lazyentity
-warned = caught(lambda: lazyentity.patch("datastore"))
-import_all()
-say(warned=len(warned), patched=patched())
-"""
-    )
-    is_known = version != "None"
-    assert state == {"warned": int(is_known), "patched": [] if is_known else ["datastore"]}
 
 
 def test_threads_that_import_and_patch_at_once() -> None:
@@ -313,36 +245,3 @@ class TestWhenImported:
         __import__(module)
         assert acted == [3, 2, 0]
         assert not any(one.awaited for one in waiting)
-
-    def test_of_what_is_imported(self, module: str) -> None:
-        """It acts at once, also where it was cancelled before."""
-        acted: list[int] = []
-        one = WhenImported(module, partial(acted.append, 1))
-        one.wait()
-        one.cancel()
-        __import__(module)
-        assert acted == []
-        one.wait()
-        WhenImported(module, partial(acted.append, 2)).wait()
-        assert acted == [1, 2]
-
-    def test_packages_around_it_are_not_imported(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        package = tmp_path / f"around_{tmp_path.name}"
-        (package / "inner").mkdir(parents=True)
-        (package / "__init__.py").write_text("")
-        (package / "inner" / "__init__.py").write_text("raise AssertionError")
-        (package / "inner" / "awaited.py").write_text("")
-        monkeypatch.syspath_prepend(tmp_path)
-        assert WhenImported(f"{package.name}.inner.awaited", lambda: None).is_installed()
-        assert package.name not in sys.modules
-
-    def test_not_installed(self) -> None:
-        for name in ("no_such_module", "no_such_package.module"):
-            assert not WhenImported(name, lambda: None).is_installed()
-
-    def test_module_without_a_spec(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        made = types.ModuleType("made_by_hand")
-        monkeypatch.setitem(sys.modules, made.__name__, made)
-        assert WhenImported(made.__name__, lambda: None).is_installed()

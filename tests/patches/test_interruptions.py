@@ -10,8 +10,6 @@ from tests.conftest import IMPLEMENTATIONS, INSTALLED
 from tests.support import interruption_program
 from tests.support.forks import run
 
-pytestmark = pytest.mark.any_backend
-
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork")
 @pytest.mark.parametrize("backend", list(IMPLEMENTATIONS))

@@ -54,11 +54,6 @@ def _expected_classes(order: tuple[str, ...]) -> list[str]:
     return expected
 
 
-def test_every_order_is_there() -> None:
-    """The orders below are all of them: each choice of lazyentity's steps, interleaved freely."""
-    assert len(ORDERS) == len(set(ORDERS)) == 4 + 10 + 20 + 4 + 10
-
-
 @pytest.mark.parametrize("order", ORDERS, ids=", ".join)
 def test_order(order: tuple[str, ...], ports: Ports, stock_contents: Any) -> None:
     """Reads are lazy exactly while patched, with stock's contents, over both transports.

@@ -44,12 +44,6 @@ def test_patching_replaces_these_and_nothing_else() -> None:
     assert changed == sorted((holder.__name__, name) for holder, name in SEAMS)
 
 
-def test_unpatching_what_is_not_patched_does_nothing() -> None:
-    lazyentity.unpatch()
-    lazyentity.unpatch("datastore")
-    assert standing() == ORIGINALS
-
-
 @pytest.mark.parametrize(
     "names", [("nosuch",), ("datastore", "nosuch"), ("",), ("Datastore",)], ids=repr
 )

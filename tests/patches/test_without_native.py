@@ -10,8 +10,6 @@ from lazyentity.patches.clients import CLIENTS
 from tests.conftest import INSTALLED
 from tests.support.forks import answer
 
-pytestmark = pytest.mark.any_backend
-
 _PROGRAM = """
 import importlib, json, warnings
 import lazyentity

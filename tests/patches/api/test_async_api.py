@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import inspect
-import logging
 from collections.abc import Awaitable, Callable
 from contextlib import nullcontext
 from typing import Any
@@ -15,19 +13,17 @@ from google.api_core import exceptions
 from google.auth.credentials import AnonymousCredentials
 from google.cloud import datastore
 from google.cloud.datastore import helpers
-from google.cloud.datastore_v1.services.datastore.async_client import DatastoreAsyncClient
 from google.cloud.datastore_v1.types import datastore as datastore_pb2
 
 import lazyentity
 from lazyentity.patches.api.responses import LookupResponse, RunQueryResponse
 from tests.patches.conftest import Ports
-from tests.patches.order_program import COUNT, KIND
+from tests.patches.order_program import KIND
 from tests.support.asynchronous import async_api
 from tests.support.clients import PROJECT
 from tests.support.describing import entity_types
 from tests.support.snapshots import snapshot
 
-Api = DatastoreAsyncClient
 Scenario = Callable[[Any], Awaitable[Any]]
 
 _CLOSED_PORT = 1
@@ -221,119 +217,3 @@ def test_writes(ports: Ports) -> None:
     stock = run(ports, copy)
     lazyentity.patch("datastore")
     assert run(ports, copy) == stock
-
-
-class TestLeftAlone:
-    """Somebody else's functions in place of the client's own."""
-
-    def test_methods(self, ports: Ports) -> None:
-        """A wrapper of a method gets the request of the caller, as from stock."""
-        requests: list[Any] = []
-        original = DatastoreAsyncClient.lookup
-
-        async def lookup(client: Any, request: Any = None, **kwargs: Any) -> Any:
-            requests.append(request)
-            return await original(client, request, **kwargs)
-
-        with mock.patch.object(DatastoreAsyncClient, "lookup", lookup):
-            lazyentity.patch("datastore")
-            found, *_ = run(ports, _lookup)
-            lazyentity.unpatch()
-        assert requests == [_lookup_request(1, 2, 99)]
-        assert entity_types(found) == {"LazyEntity"}
-
-    @pytest.mark.parametrize("method", ["lookup", "run_query"])
-    def test_mocks(self, ports: Ports, method: str) -> None:
-        """Called as in stock: without the client, unlike a function in a class."""
-        mocked = mock.AsyncMock(return_value="answer")
-
-        async def call(api: Any) -> Any:
-            return await getattr(api, method)(request={"project_id": PROJECT}, timeout=5)
-
-        with mock.patch.object(DatastoreAsyncClient, method, mocked):
-            lazyentity.patch("datastore")
-            assert run(ports, call) == "answer"
-            lazyentity.unpatch()
-        mocked.assert_awaited_once_with(request={"project_id": PROJECT}, timeout=5)
-
-    def test_deserialisers(self, ports: Ports) -> None:
-        async def read(api: Any) -> Any:
-            api.transport.run_query._response_deserializer = bytes
-            return await api.run_query(_query_request())
-
-        lazyentity.patch("datastore")
-        raw = run(ports, read)
-        assert len(datastore_pb2.RunQueryResponse.deserialize(raw).batch.entity_results) == COUNT
-
-    def test_conversions(self, ports: Ports, monkeypatch: pytest.MonkeyPatch) -> None:
-        """They get the messages that they get from stock."""
-        given: list[Any] = []
-        original: Any = helpers.entity_from_protobuf
-
-        def entity_from_protobuf(message: Any) -> Any:
-            given.append(type(message))
-            return original(message)
-
-        async def read(api: Any) -> Any:
-            given.clear()
-            response = await api.run_query(_query_request())
-            return type(response), len(_entities(response.batch.entity_results)), list(given)
-
-        def seen() -> Any:
-            with monkeypatch.context() as replaced:
-                replaced.setattr(helpers, "entity_from_protobuf", entity_from_protobuf)
-                return run(ports, read)
-
-        stock = seen()
-        assert stock[1] == COUNT
-        lazyentity.patch("datastore")
-        assert seen() == stock
-
-    @pytest.mark.parametrize("method", ["lookup", "run_query"])
-    def test_introspection(self, method: str) -> None:
-        """The methods stay coroutine functions with their signatures: mocks are made by these."""
-        stock = getattr(DatastoreAsyncClient, method)
-        lazyentity.patch("datastore")
-        patched = getattr(DatastoreAsyncClient, method)
-        assert patched is not stock
-        assert inspect.iscoroutinefunction(patched)
-        assert inspect.signature(patched) == inspect.signature(stock)
-        assert patched.__doc__ == stock.__doc__
-
-
-def test_rpcs_are_logged_once(ports: Ports, caplog: pytest.LogCaptureFixture) -> None:
-    """With the payloads of stock, where the client logs RPCs at all."""
-
-    def payloads() -> list[Any]:
-        caplog.clear()
-        with caplog.at_level(logging.DEBUG, "google"):
-            run(ports, _query)
-        return [vars(one)["response"] for one in caplog.records if hasattr(one, "response")]
-
-    stock = payloads()
-    lazyentity.patch("datastore")
-    assert [one["payload"] for one in payloads()] == [one["payload"] for one in stock]
-
-
-def test_a_profile_of_tasks(ports: Ports) -> None:
-    """Entities count at the line that converts them, in each profile that runs meanwhile."""
-    lazyentity.patch("datastore")
-
-    async def read(api: Any) -> tuple[Any, Any]:
-        with lazyentity.profile() as outer:
-            (found,) = (await api.lookup(_lookup_request(1))).found
-            helpers.entity_from_protobuf(found.entity)
-            with lazyentity.profile() as inner:
-                several = await asyncio.gather(*(_query(api) for _ in range(3)))
-                for entity in several[0][0]:
-                    entity["number"]
-        return outer.report(), inner.report()
-
-    outer, inner = run(ports, read)
-    assert [(kind.kind, kind.entities) for kind in outer.kinds] == [(KIND, 3 * COUNT + 1)]
-    (kind,) = inner.kinds
-    assert (kind.kind, kind.entities, kind.properties_decoded) == (KIND, 3 * COUNT, COUNT)
-    (reads,) = inner.received
-    assert reads.site.file == __file__
-    assert reads.site.line == _entities.__code__.co_firstlineno + 1
-    assert len(outer.received) == 2

@@ -6,7 +6,6 @@ import json
 import operator
 from collections.abc import Callable
 from typing import Any
-from unittest import mock
 
 import pytest
 from google.cloud import datastore
@@ -74,17 +73,6 @@ def test_keys(key: Key) -> None:
     assert vars(key) == before
 
 
-class _OtherKey(Key):
-    def to_protobuf(self) -> Any:
-        return "other"
-
-
-def test_keys_of_other_classes_make_their_own() -> None:
-    """A subclass may have its own idea of the message."""
-    other = _OtherKey("Kind", 1, project="p")  # type: ignore[no-untyped-call]  # upstream is untyped
-    assert key_to_protobuf(other, lambda key: key.to_protobuf()) == "other"
-
-
 @pytest.mark.parametrize("path", [("Kind", 2**63), ("Kind", "\ud800"), ("\ud800", 1)])
 def test_keys_without_a_message(path: tuple[Any, ...]) -> None:
     """The error is the client's."""
@@ -95,14 +83,6 @@ def test_keys_without_a_message(path: tuple[Any, ...]) -> None:
         key_to_protobuf(key, _stock_to_protobuf)
     assert key_bytes(key) is None
     assert (made.type, str(made.value)) == (stock.type, str(stock.value))
-
-
-_OPTIONS = [
-    datastore_pb2.ReadOptions(),
-    datastore_pb2.ReadOptions(transaction=b"t"),
-    datastore_pb2.ReadOptions(read_consistency=2),
-    datastore_pb2.ReadOptions(new_transaction={"read_only": {}}),
-]
 
 
 def _check(
@@ -151,28 +131,6 @@ def test_commit_requests(request: dict[str, Any]) -> None:
         made.mutations.append(datastore_pb2.Mutation())
 
     _check(commit_request, datastore_pb2.CommitRequest, request, change)
-
-
-_COMMITS_OF_OTHERS = [
-    datastore_pb2.CommitRequest(project_id="p"),
-    {"project_id": "p", "mutations": [{"delete": {"path": [{"kind": "K", "id": 1}]}}]},
-    {"project_id": "p", "mutations": (datastore_pb2.Mutation(),)},
-    {"project_id": "p", "mode": 1},
-]
-_OTHERS = [mock.sentinel.request, None, {"project_id": "p", "nonsense": 1}, {"project_id": 5}]
-
-
-@pytest.mark.parametrize(
-    ("make", "request_"),
-    [
-        *((commit_request, request) for request in _COMMITS_OF_OTHERS + _OTHERS),
-    ],
-    # The repr of a function holds an address, which differs in each process.
-    ids=lambda value: value.__name__ if callable(value) else repr(value),
-)
-def test_other_requests_are_left_to_the_client(make: Callable[[Any], Any], request_: Any) -> None:
-    """Requests that the client does not make itself are passed on."""
-    assert make(request_) is request_
 
 
 def _lookup() -> tuple[Any, Any]:

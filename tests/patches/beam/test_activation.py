@@ -21,7 +21,6 @@ from lazyentity.entity import LazyEntity
 from lazyentity.patches.beam.coders import ElementCoder
 from lazyentity.patches.beam.elements import LazyElement, of_bytes
 from lazyentity.patches.beam.reads import QueryFn
-from lazyentity.patches.beam.seams import CLIENT
 from tests.patches.beam.forms import form, stock_element
 from tests.patches.beam.test_elements import RICH
 from tests.profiling.receiving import FIVE, Response
@@ -63,13 +62,6 @@ def test_a_part_that_is_unpickled_has_patched_the_process(make: Any, by: Any) ->
     assert type(made) is make
     assert vars(made) == vars(part)
     assert {*lazyentity.patched()} == {"datastore", "beam"}
-
-
-def test_eager_mode_of_the_process_is_kept() -> None:
-    lazyentity.patch("datastore", eager=True)
-    copy.deepcopy(QueryFn())
-    assert "beam" in lazyentity.patched()
-    assert CLIENT.underneath[0].patch.eager
 
 
 def test_a_disabled_worker_reads_as_beam_does(
@@ -153,31 +145,6 @@ def test_inside_of_other_coders() -> None:
     assert [form(each) for each in windowed.decode(windowed.encode([of_bytes(PLAIN)] * 2))] == [
         form(stock_element(PLAIN))
     ] * 2
-
-
-def test_in_untyped_collections_bytes_travel_too() -> None:
-    """Beam pickles values of types that it does not know."""
-    encoded = _BEAMS.encode(("key", of_bytes(PLAIN)))
-    assert PLAIN in encoded
-    assert len(encoded) < len(PLAIN) + 150
-    assert form(_BEAMS.decode(encoded)[1]) == form(stock_element(PLAIN))
-
-
-def test_is_as_deterministic_as_beams() -> None:
-    assert _CODER.is_deterministic() is _BEAMS.is_deterministic()
-    ours, theirs = (each.as_deterministic_coder("step") for each in (_CODER, _BEAMS))
-    assert type(ours) is type(theirs)
-    for element in (of_bytes(PLAIN), stock_element(PLAIN)):
-        with pytest.raises(TypeError, match="deterministically encode"):
-            ours.encode(element)
-
-
-def test_identity() -> None:
-    assert ElementCoder() == _CODER
-    assert hash(ElementCoder()) == hash(_CODER)
-    assert _CODER != _BEAMS
-    assert _CODER.to_type_hint() is types.Entity
-    assert _CODER.estimate_size(of_bytes(PLAIN)) == len(PLAIN) + 1
 
 
 def test_is_the_coder_of_elements_while_patched() -> None:

@@ -11,7 +11,6 @@ import pytest
 from apache_beam.io.gcp.datastore.v1new import types
 from google.cloud.datastore import helpers
 from google.cloud.datastore.entity import Entity
-from google.cloud.datastore.key import Key
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -20,10 +19,9 @@ from lazyentity.entity import LazyEntity
 from lazyentity.patches.beam.coders import ElementCoder
 from lazyentity.patches.beam.elements import LazyElement, of_bytes
 from tests.patches.beam.forms import client_form, form, stock_element
-from tests.support import hostile
 from tests.support.changing import adding_and_deleting, meanwhile
 from tests.support.snapshots import Raised, geo_points_without_address, outcome
-from tests.support.stock import EntityMessage, content, stock_entity
+from tests.support.stock import content, stock_entity
 from tests.support.strategies import Grammar, entities
 from tests.support.strategies.samples import PLAIN, serialise
 
@@ -214,26 +212,6 @@ def test_embedded_elements_are_lazy() -> None:
     lazyentity.unpatch()
 
 
-def test_shallow_copies_share_their_attributes() -> None:
-    """As copies of stock elements do."""
-    element = of_bytes(RICH)
-    duplicate = copy.copy(element)
-    duplicate.properties["number"] = 5
-    assert element.properties["number"] == 5
-    assert duplicate.key is element.key
-
-
-def test_of_the_class_there_is_no_attribute() -> None:
-    for name in ("key", "properties", "exclude_from_indexes"):
-        assert not hasattr(types.Entity, name)
-        assert not hasattr(LazyElement, name)
-
-
-def test_has_no_hash() -> None:
-    with pytest.raises(TypeError, match="unhashable"):
-        hash(of_bytes(PLAIN))
-
-
 def test_a_malformed_property_raises_when_it_is_read() -> None:
     raw = serialise({"good": 1}) + b"\x1a\x07\x0a\x03bad\x12\x00"
     element = of_bytes(raw)
@@ -243,30 +221,8 @@ def test_a_malformed_property_raises_when_it_is_read() -> None:
     assert element.properties["good"] == 1
 
 
-@pytest.mark.parametrize("sort", hostile.VALUES)
-def test_the_error_of_a_property_with_a_hostile_key(
-    sort: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """It is the client's, whatever texts keys and names have."""
-    message = EntityMessage()
-    message.key.partition_id.project_id = "p"
-    message.key.path.add(kind="Kind", id=1)
-    message.properties["bad"].meaning = 9
-    message.properties["good"].integer_value = 1
-    raw = message.SerializeToString()
-    expected = outcome(stock_element, raw)
-    assert isinstance(expected, Raised)
-    element = of_bytes(raw)
-    monkeypatch.setattr(Key, "__repr__", lambda self: repr(hostile.VALUES[sort]()))
-    with lazyentity.profile():
-        for name in ("bad", hostile.Name("bad")):
-            assert outcome(element.properties.__getitem__, name) == expected
-        assert element.properties[hostile.Name("good")] == 1
-
-
 _NAMES = [f"p{number}" for number in range(20)]
 _VALUES: dict[str, Any] = {name: number for number, name in enumerate(_NAMES)}
-_RAW = serialise({**_VALUES, "p5": types.Key(["Kind", 5], project="p").to_client_key()})
 
 
 _USES: dict[str, Callable[[Any], Any]] = {
@@ -293,22 +249,3 @@ def test_another_thread_changes_an_element(use: Callable[[Any], Any]) -> None:
                 assert {name: used[name] for name in _NAMES} == _VALUES
 
         meanwhile(adding_and_deleting(element.properties), act)
-
-
-@pytest.mark.usefixtures("frequent_switches")
-def test_another_thread_moves_a_value() -> None:
-    """It is found under one of the names at least, as the thread keeps it."""
-    properties = of_bytes(serialise(_VALUES)).properties
-
-    def change(_turn: int) -> None:
-        properties["moved"] = properties["p1"]
-        del properties["p1"]
-        properties["p1"] = properties["moved"]
-        del properties["moved"]
-
-    def act() -> None:
-        for _ in range(3_000):
-            assigned, deleted = properties.changes()
-            assert "moved" in assigned or "p1" not in deleted
-
-    meanwhile(change, act)

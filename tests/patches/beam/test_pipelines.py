@@ -11,21 +11,13 @@ from typing import Any
 import apache_beam as beam
 import pytest
 from apache_beam.io.gcp.datastore.v1new import datastoreio, helper, types
-from apache_beam.metrics import Metrics
-from apache_beam.metrics.execution import MetricsEnvironment
 from apache_beam.portability.api import beam_runner_api_pb2
 from apache_beam.testing.util import assert_that, equal_to
-from google.api_core.exceptions import GoogleAPICallError
 from google.cloud import datastore
 from google.cloud.environment_vars import GCD_HOST
 
 import lazyentity
 from lazyentity.beam import ReadFromDatastore
-from lazyentity.bench.server.grpc_frontend import start_grpc
-from lazyentity.bench.server.keys import EntityKey, Partition
-from lazyentity.bench.server.schema import Entity
-from lazyentity.bench.server.service import DatastoreService
-from lazyentity.bench.server.store import PendingWrite
 from lazyentity.patches.beam.elements import LazyElement
 from lazyentity.patches.beam.reads import QueryFn
 from lazyentity.patches.clients import ClientName
@@ -146,7 +138,6 @@ def test_runs_the_code_of_beams_dofn() -> None:
     assert {*map(type, elements)} == {LazyElement}
 
 
-@pytest.mark.any_backend
 @pytest.mark.filterwarnings(f"error{pipelines.BY_POSITION.removeprefix('ignore')}")
 def test_example(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     """The one command of the documentation, which warns of nothing."""
@@ -158,33 +149,8 @@ def test_example(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[
     helper.get_client.cache_clear()
 
 
-def test_namespaces(stored: datastore.Client) -> None:
-    keys = [stored.key(pipelines.KIND, 1, namespace=name) for name in ("one", "two")]
-    stored.put_multi([datastore.Entity(key) for key in keys])
-    for name in ("one", "two"):
-        with beam.Pipeline(argv=_DIRECT) as pipeline:
-            query = types.Query(pipelines.KIND, PROJECT, namespace=name)
-            read = pipeline | _read("transform", query)
-            names = read | beam.Map(lambda element: element.key.namespace)
-            assert_that(names, equal_to([name]))
-    stored.delete_multi(keys)
-
-
-def _reports(test: Any) -> Any:
-    return pytest.mark.any_backend(pytest.mark.usefixtures("stored")(test))
-
-
 _LabelledPayload = beam_runner_api_pb2.LabelledPayload
 _STOCK: Any = datastoreio.ReadFromDatastore
-_DIFFERS = ("msecs", "sampled_byte_size", "latencies")
-"""Parts of the names of the metrics with times and with the encoded sizes."""
-
-
-class _Counting(beam.DoFn):  # type: ignore[misc]  # announces no types
-    def process(self, element: Any) -> Iterator[Any]:
-        Metrics.counter("numbers", "even").inc(element.properties["number"] % 2 == 0)
-        Metrics.distribution("numbers", "all").update(element.properties["number"])
-        yield element.properties["parity"], element
 
 
 def _pipeline(read: Any) -> Any:
@@ -194,47 +160,12 @@ def _pipeline(read: Any) -> Any:
     _ = (
         made
         | read(pipelines.query(), num_splits=3)
-        | "Count" >> beam.ParDo(_Counting())
+        | beam.Map(lambda element: (element.properties["parity"], element))
         | beam.GroupByKey()
         | "Elements" >> beam.FlatMap(lambda group: group[1])
         | datastoreio.WriteToDatastore(PROJECT, throttle_rampup=False)
     )
     return made
-
-
-def _metrics(read: Any) -> list[Any]:
-    """Run the pipeline; return all metrics of the pipeline and of the process."""
-    helper.get_client.cache_clear()
-    MetricsEnvironment.process_wide_container().reset()
-    result = _pipeline(read).run()
-    result.wait_until_finish()
-    infos = [
-        (
-            info.urn,
-            sorted(info.labels.items()),
-            info.type,
-            None if any(part in info.urn for part in _DIFFERS) else info.payload,
-        )
-        for info in result.monitoring_infos()
-    ]
-    user = {
-        kind: [(str(each.key), each.attempted, each.committed) for each in results]
-        for kind, results in result.metrics().query().items()
-    }
-    return [sorted(infos, key=str), user, _process_metrics()]
-
-
-def _process_metrics() -> list[Any]:
-    """Return the metrics of the calls of services."""
-    infos = MetricsEnvironment.process_wide_container().to_runner_api_monitoring_infos(None)
-    return sorted(
-        (
-            info.urn,
-            sorted(info.labels.items()),
-            None if any(part in info.urn for part in _DIFFERS) else info.payload,
-        )
-        for info in infos.values()
-    )
 
 
 def _displayed(read: Any) -> list[Any]:
@@ -250,35 +181,7 @@ def _displayed(read: Any) -> list[Any]:
     return displayed
 
 
-@_reports
-def test_metrics() -> None:
-    stock = _metrics(_STOCK)
-    assert len(stock[0]) > 50
-    assert any("_msecs" in info[0] for info in stock[0])
-    counted = {key: value for key, value, _ in stock[1]["counters"] if "even" in key}
-    assert [*counted.values()] == [pipelines.COUNT // 2]
-    assert any("BatchDatastoreRead" in str(info) for info in stock[2])
-    assert _metrics(ReadFromDatastore) == stock
-    lazyentity.unpatch()
-    lazyentity.patch("beam", strict=True)
-    assert _metrics(_STOCK) == stock
-
-
-@_reports
-def test_metrics_of_an_error() -> None:
-    invalid = types.Query(pipelines.KIND, PROJECT, limit=-1)
-    reported = []
-    for fn in (_STOCK._QueryFn(), QueryFn()):
-        MetricsEnvironment.process_wide_container().reset()
-        with pytest.raises(GoogleAPICallError) as caught:
-            list(fn.process(invalid))
-        reported.append((type(caught.value), _process_metrics()))
-        lazyentity.patch("beam", "datastore", strict=True)
-    assert "BatchDatastoreRead" in str(reported[0])
-    assert reported[0] == reported[1]
-
-
-@_reports
+@pytest.mark.usefixtures("stored")
 def test_display_data() -> None:
     stock = _displayed(_STOCK)
     assert "num_splits" in str(stock)
@@ -287,49 +190,3 @@ def test_display_data() -> None:
     assert _displayed(ReadFromDatastore) == stock
     lazyentity.patch("beam", strict=True)
     assert _displayed(_STOCK) == stock
-
-
-_MANY = 100_000
-_SMALL = "Small"
-
-
-@pytest.fixture
-def _many_entities(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    service = DatastoreService()
-    # Through the client, storing them would take ten times as long as the test.
-    writes = {}
-    for number in range(1, _MANY + 1):
-        entity = Entity()
-        entity.key.partition_id.project_id = PROJECT
-        entity.key.path.add(kind=_SMALL, id=number)
-        entity.properties["number"].integer_value = number
-        key = EntityKey(Partition(PROJECT, "", ""), ((_SMALL, 0, number),))
-        key_wire = entity.key.SerializeToString()
-        writes[key] = PendingWrite(key_wire, entity.SerializeToString())
-    service._store.commit(writes)
-    server, port = start_grpc(service, 0)
-    monkeypatch.setenv(GCD_HOST, f"127.0.0.1:{port}")
-    helper.get_client.cache_clear()
-    yield
-    helper.get_client.cache_clear()
-    server.stop(grace=None).wait()
-
-
-@pytest.mark.any_backend
-@pytest.mark.usefixtures("_many_entities")
-def test_splits_are_disjoint_and_complete() -> None:
-    split = datastoreio.ReadFromDatastore._SplitQueryFn(5)
-    queries = list(split.process(types.Query(_SMALL, PROJECT)))
-    assert len(queries) == 5
-    lazyentity.patch("beam", "datastore", strict=True)
-    ranges = []
-    for query in queries:
-        elements = list(QueryFn().process(query))
-        assert {*map(type, elements)} == {LazyElement}
-        numbers = [element.properties["number"] for element in elements]
-        assert numbers == [element.key.path_elements[-1] for element in elements]
-        ranges.append(numbers)
-    ranges.sort()
-    assert [number for numbers in ranges for number in numbers] == [*range(1, _MANY + 1)]
-    # The sample of keys that splits them is random; Beam's last range begins at its last key.
-    assert sorted(map(len, ranges))[1] > _MANY / 5 / 3

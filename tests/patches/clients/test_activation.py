@@ -6,14 +6,12 @@ import importlib
 import operator
 import warnings
 from collections.abc import Callable, Sequence
-from importlib import metadata
 from typing import Any
 
 import pytest
 import wrapt
 
 import lazyentity
-from lazyentity.cli.doctor import client_findings
 from lazyentity.patches.clients import CLIENTS
 from lazyentity.patches.registry import Seam
 from tests.conftest import INSTALLED
@@ -21,11 +19,6 @@ from tests.patches.clients.subjects import OVER_HTTP, SUBJECTS, Subject
 from tests.support.forks import answer
 
 _DESCRIBED = {part.name: part for name in INSTALLED for part in CLIENTS[name].with_parts()}
-
-
-def _having(attribute: str) -> list[str]:
-    """Return the names of the subjects with something in an attribute of their description."""
-    return [name for name in SUBJECTS if getattr(_DESCRIBED.get(name), attribute, None)]
 
 
 def _seams(subject: Subject) -> Sequence[Seam]:
@@ -76,15 +69,6 @@ def test_the_client_that_is_imported_first() -> None:
             program = "; ".join([*steps, "import json; print(json.dumps(lazyentity.patched()))"])
             patched = answer("-c", program, warnings="error::RuntimeWarning")
             assert {*patched} == {*INSTALLED}, steps
-
-
-def test_disabled(
-    subject: Subject, is_lazy: Callable[[], bool], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("LAZYENTITY_DISABLE", "1")
-    lazyentity.patch(subject.client, strict=True)
-    assert not is_lazy()
-    assert lazyentity.patched() == ()
 
 
 def test_originals_come_back(subject: Subject) -> None:
@@ -175,18 +159,6 @@ def test_a_client_that_lacks_an_attribute(
             lazyentity.unpatch()
 
 
-def test_doctor(subject: Subject) -> None:
-    """It names the version, and says how much would be replaced, also after unpatch()."""
-    importlib.import_module(subject.module)
-    lazyentity.patch(subject.client)
-    lazyentity.unpatch()
-    described = _DESCRIBED.get(subject.name, CLIENTS[subject.client])
-    (told,) = client_findings(described, False, False)
-    version = metadata.version(described.distribution)
-    assert f"{described.distribution} {version} (supported: {described.supported})" in told.text
-    assert told.text.endswith(f"patch() would replace {len(described.seams)} names")
-
-
 def test_unpatching_leaves_the_others(subject: Subject, is_lazy: Callable[[], bool]) -> None:
     """Those that are built on the client, too."""
     others: Any = {*INSTALLED} - {subject.client}
@@ -226,40 +198,3 @@ def test_an_unsupported_version_is_left_alone(
     assert set(lazyentity.patched()) == {
         name for name in INSTALLED if client not in (CLIENTS[name], *CLIENTS[name].underneath)
     }
-
-
-@pytest.mark.parametrize("subject", _having("conversion"), indirect=True)
-def test_a_conversion_replaced_before_stays_in_charge(
-    subject: Subject, is_lazy: Callable[[], bool], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """It is called where stock calls it; one warning names it, or an error where that is strict."""
-    place: Any = _DESCRIBED[subject.name].conversion
-    importlib.import_module(subject.module)
-    owner, _, name = place.path.rpartition(".")
-    module: Any = importlib.import_module(place.module)
-    original = place.current()
-    function = getattr(original, "__func__", original)
-    called = []
-
-    def theirs(*args: Any, **kwargs: Any) -> Any:
-        called.append(name)
-        return function(*args, **kwargs)
-
-    bound = theirs if function is original else type(original)(theirs)
-    monkeypatch.setattr(getattr(module, owner) if owner else module, name, bound)
-    monkeypatch.setattr("lazyentity.patches._told", set())
-    assert not is_lazy()
-    by_stock = set(called)
-    with pytest.raises(RuntimeError, match=f"{name} was replaced by"):
-        lazyentity.patch(subject.client, strict=True)
-    lazyentity.unpatch()
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        lazyentity.patch(subject.client)
-    told = [str(each.message) for each in caught if "stays in charge" in str(each.message)]
-    assert len(told) == 1
-    assert f"{name} was replaced by" in told[0]
-    called.clear()
-    assert not is_lazy()
-    assert set(called) == by_stock
-    lazyentity.unpatch()

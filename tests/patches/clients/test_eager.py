@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
@@ -37,16 +36,6 @@ def test_may_be_nested(is_lazy: Read) -> None:
     assert is_lazy()
 
 
-def test_one_context_may_be_entered_once(is_lazy: Read) -> None:
-    """Each eager() is for one with statement, like every context manager of its kind."""
-    context = lazyentity.eager()
-    with context:
-        pass
-    with pytest.raises((RuntimeError, AttributeError)), context:
-        pass
-    assert is_lazy()
-
-
 def test_ends_with_an_exception(is_lazy: Read) -> None:
     with pytest.raises(LookupError, match="inside"), lazyentity.eager():
         raise LookupError("inside")
@@ -65,15 +54,6 @@ def test_as_a_decorator(is_lazy: Read) -> None:
     assert decorated(0) == [False]
 
 
-def test_patching_inside_is_in_effect_after(subject: Subject, is_lazy: Read) -> None:
-    lazyentity.unpatch()
-    with lazyentity.eager():
-        assert not is_lazy()
-        lazyentity.patch(subject.client)
-        assert not is_lazy()
-    assert is_lazy()
-
-
 def test_other_threads_stay_lazy(is_lazy: Read) -> None:
     """Whether they were started before or inside, and while this one is inside."""
     with ThreadPoolExecutor(1) as before, ThreadPoolExecutor(1) as inside:
@@ -81,23 +61,6 @@ def test_other_threads_stay_lazy(is_lazy: Read) -> None:
         with lazyentity.eager():
             assert not is_lazy()
             assert [pool.submit(is_lazy).result() for pool in (before, inside)] == [True, True]
-
-
-def test_an_eager_thread_leaves_this_one_lazy(is_lazy: Read) -> None:
-    inside, done = threading.Event(), threading.Event()
-
-    def read_eagerly() -> bool:
-        with lazyentity.eager():
-            inside.set()
-            assert done.wait(30)
-            return is_lazy()
-
-    with ThreadPoolExecutor(1) as pool:
-        reading = pool.submit(read_eagerly)
-        assert inside.wait(30)
-        assert is_lazy()
-        done.set()
-        assert not reading.result()
 
 
 def test_asyncio_tasks_choose_for_themselves(is_lazy: Read) -> None:

@@ -62,13 +62,7 @@ CLIENTS: dict[ClientName, Callable[[Ports, Work], Any]] = {
 }
 """Run work with a client that is connected meanwhile."""
 
-# Lazy entities are of the backend chosen; the properties of the REST API are of none.
-_MARKS = {"gcloud-aio": pytest.mark.any_backend}
-
-pytestmark = pytest.mark.parametrize(
-    "subject",
-    [pytest.param(name, marks=_MARKS.get(name, ())) for name in CLIENTS if name in INSTALLED],
-)
+pytestmark = pytest.mark.parametrize("subject", [name for name in CLIENTS if name in INSTALLED])
 
 
 def _mappings(subject: str, found: list[Any]) -> list[Any]:

@@ -94,13 +94,13 @@ def outcome_of(
 
 
 @contextlib.contextmanager
-def requests_made(kind: Any, requests: list[Any]) -> Iterator[None]:
-    """Add the requests of a class that are made of bytes meanwhile to a list."""
-    make = kind.of
+def requests_made(kind: Any, constructor: str, requests: list[Any]) -> Iterator[None]:
+    """Add the requests of a class that a constructor makes of bytes meanwhile to a list."""
+    make = getattr(kind, constructor)
 
-    def of(*args: Any) -> Any:
+    def recorded(*args: Any) -> Any:
         requests.append(make(*args))
         return requests[-1]
 
-    with mock.patch.object(kind, "of", of):
+    with mock.patch.object(kind, constructor, recorded):
         yield

@@ -10,7 +10,7 @@ from google.cloud.datastore.query import Query
 
 from tests.bulk.services import RecordingService, Served, connected, served
 from tests.patches import order_program
-from tests.patches.datastore.read_cases import AT_ONCE, store
+from tests.patches.datastore.recording import AT_ONCE, store
 
 
 @pytest.fixture(scope="session")

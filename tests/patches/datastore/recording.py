@@ -1,8 +1,8 @@
-"""The RPCs of a client as an interceptor of an application's channel sees them."""
+"""The entities that are read, and the RPCs of a client as an interceptor sees them."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import grpc
 from google.api_core.gapic_v1.client_info import ClientInfo
@@ -11,9 +11,25 @@ from google.cloud.datastore_v1.services.datastore.client import DatastoreClient
 from google.cloud.datastore_v1.services.datastore.transports.grpc import DatastoreGrpcTransport
 
 from tests.bulk.services import Served
+from tests.support.entities import fill
+
+KIND: Final = "Queried"
+COUNT: Final = 7
+AT_ONCE: Final = 3
 
 # The client announces types, but annotates no constructors.
 _make_transport: Any = DatastoreGrpcTransport
+
+
+def key_of(client: datastore.Client, number: int) -> Any:
+    """Return the key of a stored entity."""
+    return client.key("Parent", 1, KIND, number)
+
+
+def store(client: datastore.Client) -> None:
+    """Store the entities that are read."""
+    keys = [key_of(client, number) for number in range(1, COUNT + 1)]
+    client.put_multi([fill(datastore.Entity(key), key.id) for key in keys])
 
 
 def intercept(running: Served, client: datastore.Client, interceptor: Any) -> None:

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 from google.cloud import datastore
-from google.cloud.datastore import query as query_module
 
 import lazyentity
 from lazyentity._dispatch import unboxed_of
@@ -142,36 +141,3 @@ def test_iterators_that_were_started(lazily: datastore.Client, function: Any) ->
     next(iterator)
     with pytest.raises(ValueError, match="already started"):
         function(iterator, NAMES)
-
-
-@pytest.fixture
-def messages(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """The messages of entities that the client made pages of."""
-    process: Any = query_module.Iterator._process_query_results
-    seen: list[Any] = []
-
-    def processed(iterator: Any, response: Any) -> Any:
-        results = process(iterator, response)
-        seen.extend(results)
-        return results
-
-    monkeypatch.setattr(query_module.Iterator, "_process_query_results", processed)
-    return seen
-
-
-def test_an_entity_that_was_changed(lazily: datastore.Client, messages: list[Any]) -> None:
-    """Somebody may change a message before its entity is asked for."""
-    batches = lazyentity.column_batches(_fetch(lazily), ["text", "number"], 1)
-    assert next(batches)["number"] == [1]
-    messages[1]._pb.properties["text"].string_value = "changed"
-    assert next(batches) == {"text": ["changed"], "number": [2]}
-
-
-def test_messages_are_no_entities(lazily: datastore.Client, messages: list[Any]) -> None:
-    """Only the iterators of queries give rows."""
-    lazyentity.columns(_fetch(lazily), ["number"])
-    with pytest.raises(TypeError, match=r"columns\(\) takes a google.cloud.datastore.Entity"):
-        lazyentity.columns(messages, ["number"])
-
-
-"""The steps of an iteration, and functions that others put around them."""

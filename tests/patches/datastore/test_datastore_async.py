@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any
@@ -11,16 +10,13 @@ from unittest import mock
 
 import pytest
 from google.auth.credentials import AnonymousCredentials
-from google.cloud import datastore
-from google.cloud.datastore.query import PropertyFilter
 
 import lazyentity
 from tests.patches.conftest import Ports
-from tests.patches.order_program import COUNT, KIND
+from tests.patches.order_program import KIND
 from tests.support.asynchronous import async_api
 from tests.support.clients import PROJECT
 from tests.support.describing import entity_types
-from tests.support.entities import fill
 from tests.support.snapshots import Raised, outcome, snapshot
 
 datastore_async = pytest.importorskip(
@@ -80,18 +76,6 @@ def _query(client: Any) -> Any:
     return _all_of(_ordered(client))
 
 
-async def _query_with_a_filter(client: Any) -> Any:
-    query = client.query(kind=KIND, filters=[("parity", "=", "odd")])
-    query.add_filter(filter=PropertyFilter("number", ">", 1))
-    return await _all_of(query)
-
-
-async def _query_of_keys(client: Any) -> Any:
-    query = _ordered(client)
-    query.keys_only()
-    return await _all_of(query)
-
-
 async def _query_in_parts(client: Any) -> Any:
     iterator = _ordered(client).fetch(limit=2)
     first = [entity async for entity in iterator]
@@ -109,16 +93,6 @@ READS: dict[str, Scenario] = {
     "get": lambda client: client.get_async(*_keys(client, 1)),
     "get of nothing": _get_absent,
     "get_multi": _get_multi,
-    "get of another project": lambda client: client.get_async(
-        datastore.Key(KIND, 1, project="elsewhere")
-    ),
-    "get of a partial key": lambda client: client.get_async(client.key(KIND)),
-    "query": _query,
-    "filter": _query_with_a_filter,
-    "keys": _query_of_keys,
-    "projection": lambda client: _all_of(
-        client.query(kind=KIND, projection=["number"], order=["number"])
-    ),
     "parts": _query_in_parts,
     "a bad cursor": lambda client: _all_of(_ordered(client), start_cursor="bm8gY3Vyc29y"),
     "aggregation": _aggregation,
@@ -143,109 +117,3 @@ def test_reads(ports: Ports, read: Scenario) -> None:
     eager = _run(ports, inside)
     assert entity_types(eager) == entity_types(stock)
     assert snapshot(eager) == snapshot(stock)
-
-
-async def _put(client: Any, *numbers: int) -> None:
-    await client.put_multi_async(
-        [fill(datastore.Entity(key), key.id) for key in _keys(client, *numbers)]
-    )
-
-
-async def _read_modify_write(client: Any) -> Any:
-    await _put(client, 1, 2)
-    found = await client.get_multi_async(_keys(client, 1, 2))
-    for entity in found:
-        entity["number"] += 10
-        del entity["excluded"]
-    await client.put_multi_async(found)
-    return await _all_of(_ordered(client))
-
-
-async def _put_without_an_id(client: Any) -> Any:
-    entity = fill(datastore.Entity(client.key(KIND)), 5)
-    await client.put_async(entity)
-    assert not entity.key.is_partial
-    found = await client.get_async(entity.key)
-    await client.delete_async(entity.key)
-    return [sorted(found), found["number"], await client.get_async(entity.key)]
-
-
-async def _batch(client: Any) -> Any:
-    await _put(client, 1)
-    found = await client.get_async(*_keys(client, 1))
-    async with client.batch() as batch:
-        found["number"] = 77
-        batch.put(found)
-        batch.delete(client.key(KIND, 2))
-    return await _all_of(_ordered(client))
-
-
-async def _transaction(client: Any) -> Any:
-    await _put(client, 1, 2)
-    async with client.transaction() as transaction:
-        (key,) = _keys(client, 1)
-        found = await client.get_async(key)
-        found["at"] = found["inner"]
-        transaction.put(found)
-    return await _all_of(_ordered(client))
-
-
-async def _transaction_rolled_back(client: Any) -> Any:
-    async def fail() -> None:
-        async with client.transaction() as transaction:
-            found = await client.get_async(*_keys(client, 1))
-            found["number"] = 99
-            transaction.put(found)
-            raise KeyError
-
-    await _put(client, 1)
-    with pytest.raises(KeyError):
-        await fail()
-    return await _all_of(_ordered(client))
-
-
-@pytest.mark.parametrize(
-    "write",
-    [_read_modify_write, _put_without_an_id, _batch, _transaction, _transaction_rolled_back],
-    ids=lambda write: write.__name__.strip("_"),
-)
-def test_writes(ports: Ports, write: Scenario) -> None:
-    """The server holds, and the client reads back, what they do with stock."""
-
-    def stored(namespace: str) -> Any:
-        result = _run(ports, write, namespace)
-        return [result, _run(ports, _query, namespace)]
-
-    names = [f"async-{uuid.uuid4().hex}" for _ in range(2)]
-    stock = snapshot(_without_namespace(stored(names[0])))
-    lazyentity.patch("datastore")
-    lazy = stored(names[1])
-    lazyentity.unpatch()
-    assert snapshot(_without_namespace(lazy)) == stock
-
-
-def _without_namespace(results: Any) -> Any:
-    for one in results:
-        for entity in one:
-            if isinstance(entity, datastore.Entity):
-                entity.key = datastore.Key(*entity.key.flat_path, project=PROJECT)
-    return results
-
-
-def test_tasks_that_share_a_client(ports: Ports) -> None:
-    """Each in a transaction, or in none."""
-
-    async def read(client: Any) -> Any:
-        async def one(number: int) -> Any:
-            if number % 4:
-                return await _query(client)
-            async with client.transaction():
-                return await client.get_multi_async(_keys(client, *range(1, COUNT + 1)))
-
-        return await asyncio.gather(*map(one, range(32)))
-
-    stock = _run(ports, _query)
-    lazyentity.patch("datastore")
-    for seen in _run(ports, read):
-        assert entity_types(seen) == {"LazyEntity"}
-        assert snapshot(sorted(seen, key=lambda one: one.key.id)) == snapshot(stock)

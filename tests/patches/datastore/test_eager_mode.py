@@ -11,11 +11,9 @@ from google.cloud import datastore
 from google.cloud.datastore import helpers
 from google.cloud.datastore.query import Query
 from google.cloud.datastore_v1.types import datastore as datastore_pb2
-from google.cloud.datastore_v1.types import entity as entity_pb2
 
 import lazyentity
 from lazyentity.bench.server.process import LoopbackServer
-from lazyentity.codec import messages
 from lazyentity.patches.api.responses import LookupResponse
 from lazyentity.readers import STOCK as STOCK_READER
 from tests.conftest import HAS_NDB
@@ -23,9 +21,9 @@ from tests.patches.conftest import Make, Ports
 from tests.patches.datastore.activations import READS, Reads
 from tests.patches.order_program import KIND, read
 from tests.support.clients import close, make_client
-from tests.support.describing import describe, entity_types
+from tests.support.describing import entity_types
 from tests.support.forks import answer
-from tests.support.snapshots import outcome, whole
+from tests.support.snapshots import whole
 from tests.support.strategies.samples import RICH
 
 Client = datastore.Client
@@ -92,31 +90,6 @@ class TestInside:
         then = LAZY if first == STOCK else STOCK
         assert [entity_types(entity) for entity in entities] == [{first}] * 2 + [{then}] * 3
 
-    def test_page_objects(self, query: Any) -> None:
-        pages = query.fetch().pages
-        with lazyentity.eager():
-            first = next(pages)
-        second = next(pages)
-        with lazyentity.eager():
-            third = next(pages)
-            seen = [entity_types(entity) for entity in second]
-        seen += [entity_types(entity) for page in (first, third) for entity in page]
-        assert seen == [{LAZY}] * 2 + [{STOCK}] * 3
-
-    def test_a_fetch_that_is_only_prepared_inside_is_lazy(self, query: Any) -> None:
-        """fetch() sends nothing; the place where the iterator is advanced decides."""
-        with lazyentity.eager():
-            iterator = query.fetch()
-        assert entity_types(list(iterator)) == {LAZY}
-
-    def test_stock_and_lazy_pages_hold_the_same(self, query: Any) -> None:
-        lazy = list(query.fetch())
-        with lazyentity.eager():
-            stock = list(query.fetch())
-        assert describe(lazy) == describe(stock)
-        assert lazy == stock
-        assert stock == lazy
-
 
 class TestPatch:
     """patch(eager=True)."""
@@ -129,13 +102,6 @@ class TestPatch:
         for patched in (client, make()):
             assert list(map(whole, reads(patched))) == expected
 
-    def test_missing(self, client: Client) -> None:
-        """Entities that are not there are stock ones as well, without properties."""
-        lazyentity.patch(eager=True)
-        missing: list[Any] = []
-        assert client.get_multi([client.key(KIND, 1000)], missing=missing) == []
-        assert [type(entity) for entity in missing] == [datastore.Entity]
-
     @pytest.mark.skipif(not HAS_NDB, reason="google-cloud-ndb is not installed")
     def test_of_one_client(self, client: Client) -> None:
         """The mode is that of the clients that are named."""
@@ -145,49 +111,6 @@ class TestPatch:
         lazyentity.patch("datastore", eager=True)
         lazyentity.patch("ndb", eager=False)
         assert one(client) == STOCK
-
-    def test_lazy_entities_that_are_there_stay_lazy(self, client: Client) -> None:
-        """The mode affects RPCs, not existing entities."""
-        lazyentity.patch()
-        first, second = (client.get(client.key(KIND, 1)) for _ in range(2))
-        with lazyentity.eager():
-            assert type(first["inner"]) is lazyentity.LazyEntity
-            assert entity_types(first) == {LAZY}
-        lazyentity.patch(eager=True)
-        assert type(second["inner"]) is lazyentity.LazyEntity
-
-    def test_messages_of_the_caller(self) -> None:
-        """The client converts messages that the caller parsed, in their order."""
-        message = messages.Entity.FromString(RICH)
-        expected = whole(helpers.entity_from_protobuf(message))
-        lazyentity.patch(eager=True)
-        for given in (message, entity_pb2.Entity.wrap(message)):
-            assert whole(helpers.entity_from_protobuf(given)) == expected
-
-    def test_errors_at_conversion(self) -> None:
-        """Raised where the client converts, for the first property in its order."""
-        malformed = messages.Entity()
-        for name in ("text", "number", "when"):
-            malformed.properties[name].Clear()
-        malformed.properties["when"].timestamp_value.seconds = 2**62
-        response = datastore_pb2.LookupResponse.pb()()
-        response.found.add().entity.CopyFrom(malformed)
-        raw = response.SerializeToString()
-        stock = type(response).FromString(raw).found[0].entity
-        expected = outcome(helpers.entity_from_protobuf, stock)
-        lazyentity.patch(eager=True)
-        entity = LookupResponse.deserialize(raw).found[0].entity
-        assert outcome(helpers.entity_from_protobuf, entity._pb) == expected
-        assert outcome(helpers.entity_from_protobuf, entity) == expected
-
-    def test_writes(self, client: Client) -> None:
-        """Eagerly read entities are written as by the stock client, while it is patched."""
-        key = client.key(KIND, 1)
-        expected = messages.Entity.FromString(
-            helpers.entity_to_protobuf(client.get(key))._pb.SerializeToString()
-        )
-        lazyentity.patch(eager=True)
-        assert helpers.entity_to_protobuf(client.get(key))._pb == expected
 
 
 @pytest.mark.parametrize("take", [lambda entity: entity, lambda entity: entity._pb])
@@ -252,13 +175,6 @@ class TestWrap:
         assert one(lazyentity.wrap(client, eager=False, **options)) != STOCK
         defaults: Any = {"strict": False, "prefetch": []}
         assert one(lazyentity.wrap(client, eager=True, **defaults)) == STOCK
-
-    @pytest.mark.usefixtures("mode")
-    def test_messages_that_did_not_come_with_a_response(self, client: Client) -> None:
-        """Messages of an application's own API object become stock entities, too."""
-        message = messages.Entity.FromString(RICH)
-        iterator = lazyentity.wrap(client.query(kind=KIND), eager=True).fetch()
-        assert type(iterator.item_to_value(iterator, message)) is datastore.Entity
 
 
 class TestEnvironment:

@@ -11,29 +11,13 @@ import pytest
 from google.cloud import datastore
 
 import lazyentity
-from tests.patches.conftest import Make, Ports
+from tests.patches.conftest import Ports
 from tests.patches.datastore.activations import LAZILY
 from tests.patches.order_program import KIND, read
 from tests.support.clients import close, make_client
 from tests.support.describing import describe, entity_types
-from tests.support.entities import fill
 
 Client = datastore.Client
-
-
-def test_clients_of_every_age_work_after_unpatching(make: Make, stock_contents: Any) -> None:
-    """Used before, during and after, or for the first time after: all read as stock does."""
-    before, before_unused = make(), make()
-    read(before)
-    lazyentity.patch()
-    during, during_unused = make(), make()
-    assert read(before)["classes"] == read(during)["classes"] == ["LazyEntity"]
-    lazyentity.unpatch()
-    for client in (before, before_unused, during, during_unused, make()):
-        assert read(client) == {"classes": ["Entity"], "contents": stock_contents}
-    lazyentity.patch()
-    for client in (before, before_unused, during, during_unused, make()):
-        assert read(client) == {"classes": ["LazyEntity"], "contents": stock_contents}
 
 
 @pytest.mark.parametrize("before", ["stock", "lazy", "eager"])
@@ -55,13 +39,6 @@ def test_an_iterator_goes_on(
     assert describe(found) == stock_contents["fetch"]
 
 
-def test_a_page_that_was_not_read_yet(client: Client, stock_contents: Any) -> None:
-    lazyentity.patch()
-    page = next(client.query(kind=KIND, order=["__key__"]).fetch().pages)
-    lazyentity.unpatch()
-    assert describe(list(page)) == stock_contents["fetch"]
-
-
 class TestEntities:
     """Lazy entities after unpatch(), never touched before."""
 
@@ -78,24 +55,6 @@ class TestEntities:
         for plain in map(lazyentity.materialize, (untouched, entity)):
             assert entity_types(plain) == {"Entity"}
             assert describe(plain) == stock_contents["get"]
-
-    @pytest.mark.parametrize("patched_again", [False, True])
-    def test_can_be_put(self, make: Make, patched_again: bool) -> None:
-        """The client that read them, and any other, patched again or not, writes them."""
-        client = make(namespace="lifetime")
-        stored = fill(datastore.Entity(client.key(KIND, 1)))
-        client.put(stored)
-        stock = client.get(stored.key)
-        lazyentity.patch()
-        entity = client.get(stored.key)
-        lazyentity.unpatch()
-        if patched_again:
-            lazyentity.patch()
-        entity["added"] = 1
-        stock["added"] = 1
-        make(namespace="lifetime").put(entity)
-        with lazyentity.eager():
-            assert describe(client.get(stored.key)) == describe(stock)
 
 
 @pytest.mark.parametrize("activate", LAZILY)

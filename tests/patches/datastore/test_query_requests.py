@@ -1,12 +1,10 @@
-"""Queries have the client's requests and headers, for interceptors and with odd values, too."""
+"""Queries as generated, and for interceptors, have the client's requests and headers."""
 
 from __future__ import annotations
 
 import base64
-import enum
-import sys
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import grpc
@@ -20,13 +18,11 @@ import lazyentity
 from lazyentity.patches.api.requests import LookupBytes, QueryBytes
 from tests.bulk.services import Served, connected
 from tests.patches.datastore.activations import LAZILY, Activate
-from tests.patches.datastore.read_cases import AT_ONCE, KIND, get
-from tests.patches.datastore.recording import Recording, intercept
-from tests.support import clients, hostile
+from tests.patches.datastore.recording import KIND, Recording, intercept, key_of
+from tests.support import hostile
 
 Client = datastore.Client
 
-pytestmark = pytest.mark.any_backend
 
 # The client announces types, but annotates no constructors.
 _make_query: Any = Query
@@ -157,126 +153,29 @@ def test_a_change_is_sent(running: Served) -> None:
         assert page.num_items == 1
 
 
+@pytest.mark.parametrize("activate", LAZILY)
 def test_reads_are_lazy_behind_an_interceptor(running: Served, activate: Activate) -> None:
+    """It sees a look-up and the queries for all pages, as requests of the client's classes."""
     with connected(running) as client:
         recording = Recording(running, client)
         client = activate(client)
-        found = [client.get(client.key("Parent", 1, KIND, 1)), *client.query(kind=KIND).fetch()]
+        found = [client.get(key_of(client, 1)), *client.query(kind=KIND).fetch()]
         assert {type(entity) for entity in found} == {lazyentity.LazyEntity}
         assert len(recording.sent) == 4
         assert {*recording.kinds} == {LookupBytes, QueryBytes}
 
 
-class _Text(str, enum.Enum):
-    """Formats as its name."""
+@pytest.mark.parametrize("activate", LAZILY)
+def test_a_hostile_namespace(running: Served, activate: Activate) -> None:
+    """Names that are equal without being the same text are each sent as they are."""
 
-    PROJECT = clients.PROJECT
-    DATABASE = "named"
+    def sent(activate: Activate) -> Any:
+        with connected(running) as client:
+            recording = Recording(running, client)
+            reading = activate(client)
+            for name in ("Alpha", "ALPHA"):
+                list(reading.query(kind=KIND, namespace=hostile.AnyCase(name)).fetch())
+            return recording.sent
 
-
-class _Index:
-    """As a number of numpy: subtracts, and is no int."""
-
-    def __sub__(self, other: int) -> _Index:
-        return self
-
-    def __index__(self) -> int:
-        return 1
-
-    def __repr__(self) -> str:
-        return "1"
-
-
-def _nested(depth: int) -> Any:
-    value: Any = PropertyFilter("number", ">", 0)
-    for _ in range(depth):
-        value = And([value])
-    return value
-
-
-@pytest.fixture(params=LAZILY)
-def activate(request: pytest.FixtureRequest) -> Iterator[Activate]:
-    """Give a way to lazy reads."""
-    yield request.param
-    lazyentity.unpatch()
-
-
-def _fetch(query: dict[str, Any], **options: Any) -> Callable[[Client], Any]:
-    return lambda client: _fetched(lambda: client.query(kind=KIND, **query), options)
-
-
-READS: dict[str, Callable[[Client], Any]] = {
-    "query": _fetch({}),
-    "get": get,
-    "namespaces": lambda client: [
-        _fetch({"namespace": hostile.AnyCase(name)})(client) for name in ("Alpha", "ALPHA")
-    ],
-    "limit": _fetch({}, limit=_Index()),
-    **{f"offset {offset!s}": _fetch({}, offset=offset) for offset in ("", 0.0, False)},
-    **{f"depth {depth}": _fetch({"filters": [_nested(depth)]}) for depth in (1, 40, 60)},
-    "a tuple of filters": _fetch({"filters": [And((_nested(0),))]}),
-}
-
-
-def _sent(running: Served, options: dict[str, Any], activate: Activate, read: Any) -> Any:
-    with connected(running, **options) as client:
-        recording = Recording(running, client)
-        outcome = read(activate(client))
-        return outcome, recording.sent, [kind.__name__ for kind in recording.kinds]
-
-
-@pytest.mark.parametrize(
-    "options",
-    [{}, {"project": _Text.PROJECT}, {"database": _Text.DATABASE}],
-    ids=["usual", "project", "database"],
-)
-@pytest.mark.parametrize("read", READS.values(), ids=READS)
-def test_as_stock(
-    running: Served, activate: Activate, options: dict[str, Any], read: Callable[[Client], Any]
-) -> None:
-    """The same is sent, with the same headers, by a request of the same name."""
-    expected = _sent(running, options, lambda client: client, read)
-    assert _sent(running, options, activate, read) == expected
-
-
-def test_a_page_is_iterated_without_python_code(running: Served, activate: Activate) -> None:
-    """A generator would end with the first exception of a signal handler, and the page with it."""
-    with connected(running) as client:
-        page = next(activate(client).query(kind=KIND).fetch().pages)
-        found, calls = iter(page), []
-        sys.setprofile(lambda frame, event, _: calls.append((frame.f_code.co_filename, event)))
-        try:
-            number = sum(1 for _ in found)
-        finally:
-            sys.setprofile(None)
-        assert number == AT_ONCE
-        assert not [file for file, event in calls if event == "call" and "pages" in file]
-
-
-_PROGRAM = """
-import json
-import sys
-
-from google.cloud.datastore import _http
-from google.cloud.datastore_v1.services.datastore.client import DatastoreClient
-
-import lazyentity
-from tests.support.clients import make_client
-
-seen = []
-
-def wrapping(original):
-    def wrapped(self, request=None, **kwargs):
-        seen.append(request["project_id"])
-        return original(self, request=request, **kwargs)
-
-    return wrapped
-
-for kind in (DatastoreClient, _http.HTTPDatastoreAPI):
-    for name in ("lookup", "run_query"):
-        setattr(kind, name, wrapping(getattr(kind, name)))
-lazyentity.patch("datastore")
-client = make_client(int(sys.argv[1]), sys.argv[2])
-found = list(client.query(kind=sys.argv[3]).fetch())
-print(json.dumps([len(found), client.get(found[0].key)["number"], seen]))
-"""
+    expected = sent(lambda client: client)
+    assert sent(activate) == expected

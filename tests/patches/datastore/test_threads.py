@@ -13,12 +13,10 @@ import pytest
 from google.cloud import datastore
 
 import lazyentity
-from tests.patches.conftest import Make, Ports
-from tests.patches.order_program import COUNT, KIND, read
+from tests.patches.conftest import Make
+from tests.patches.order_program import read
 from tests.patches.seams import ORIGINALS, standing
-from tests.support.clients import close, make_client
 from tests.support.concurrency import together
-from tests.support.describing import describe
 
 Client = datastore.Client
 
@@ -75,45 +73,6 @@ def test_one_client(make: Make, stock_contents: Any, toggling: bool) -> None:
         assert all(result["contents"] == stock_contents for result in reads)
 
 
-@pytest.mark.parametrize("toggling", [False, True], ids=["patched", "toggling"])
-def test_the_same_entities(make: Make, stock_contents: Any, toggling: bool) -> None:
-    """32 threads that read the same lazy entities see one object per property, with its value."""
-    client = make()
-    lazyentity.patch()
-    for _ in range(10):
-        entities = list(client.query(kind=KIND, order=["__key__"]).fetch())
-        assert len(entities) == COUNT
-
-        def work(number: int, entities: list[Any] = entities) -> Any:
-            seen = []
-            for entity in entities:
-                names = list(entity)
-                # Each thread begins somewhere else.
-                for position in range(len(names)):
-                    name = names[(position + number) % len(names)]
-                    seen.append(((entity.key.id, name), entity[name]))
-                seen.append(((entity.key.id, None), entity.key))
-            return dict(seen)
-
-        with in_the_background(toggle) if toggling else nullcontext():
-            first, *others = together(THREADS, work)
-        lazyentity.patch()
-        for other in others:
-            assert other.keys() == first.keys()
-            assert all(other[place] is first[place] for place in first)
-        assert describe(entities) == stock_contents["fetch"]
-
-
-def test_first_use_of_a_client(ports: Ports, transport: str, stock_contents: Any) -> None:
-    """32 threads may send a client's first lazy reads at once."""
-    client = make_client(ports[transport], transport)
-    _ = client._datastore_api
-    lazyentity.patch()
-    results = together(THREADS, lambda _number: read(client))
-    close(client)
-    assert results == [{"classes": ["LazyEntity"], "contents": stock_contents}] * THREADS
-
-
 def test_patching_from_many_threads(make: Make, stock_contents: Any) -> None:
     """patch() and unpatch() may be called by all at once; the originals are never lost."""
     client = make()
@@ -132,28 +91,3 @@ def test_patching_from_many_threads(make: Make, stock_contents: Any) -> None:
     assert read(client) == {"classes": ["Entity"], "contents": stock_contents}
     lazyentity.patch()
     assert read(client) == {"classes": ["LazyEntity"], "contents": stock_contents}
-
-
-@pytest.mark.parametrize("way", ["wrap", "eager()"])
-def test_lazy_reads_among_stock_ones(make: Make, stock_contents: Any, way: str) -> None:
-    """Each thread gets its own kind of entity, every time, though all share one client.
-
-    Half of them have a wrapped client, or half of them are eager.
-    """
-    client = make()
-    lazy = lazyentity.wrap(client) if way == "wrap" else client
-    if way != "wrap":
-        lazyentity.patch()
-
-    def work(number: int) -> Any:
-        if number % 2:
-            return [read(lazy) for _ in range(3)]
-        with lazyentity.eager() if way != "wrap" else nullcontext():
-            return [read(client) for _ in range(3)]
-
-    results = together(THREADS, work)
-    for first, kind in ((0, "Entity"), (1, "LazyEntity")):
-        expected = {"classes": [kind], "contents": stock_contents}
-        assert results[first::2] == [[expected] * 3] * (THREADS // 2)
-    if way == "wrap":
-        assert standing() == ORIGINALS

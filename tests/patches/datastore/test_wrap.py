@@ -1,8 +1,7 @@
-"""wrap(): lazy reads for one query or client, and no trace of them anywhere else."""
+"""wrap(): lazy reads for one query or client, its options, and no trace of it anywhere else."""
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -11,10 +10,12 @@ from unittest import mock
 import pytest
 from google.cloud import datastore
 from google.cloud.datastore.aggregation import AggregationQuery
-from google.cloud.datastore.query import Query
+from google.cloud.datastore.query import PropertyFilter, Query
 
 import lazyentity
+from lazyentity.codec import messages
 from tests.patches.conftest import Make
+from tests.patches.datastore.activations import READS, Reads
 from tests.patches.order_program import COUNT, KIND, read
 from tests.patches.seams import ORIGINALS, standing
 from tests.support.clients import BEGINS_LATER
@@ -87,40 +88,6 @@ class TestClient:
         assert wrapped._datastore_api_internal is client._datastore_api_internal
         assert client._datastore_api is wrapped._datastore_api_internal
 
-    def test_missing_and_deferred_are_filled(self, client: Client) -> None:
-        """``missing`` gets entities that are lazy as well, with the keys that stock gives."""
-        keys = [client.key(KIND, number) for number in (1, 1000, 2, 1001)]
-        missing: list[Any] = []
-        deferred: list[Any] = []
-        found = lazyentity.wrap(client).get_multi(keys, missing=missing, deferred=deferred)
-        assert entity_types([found, missing]) == set(LAZY)
-        assert sorted(entity.key.id for entity in found) == [1, 2]
-        assert sorted(entity.key.id for entity in missing) == [1000, 1001]
-        assert deferred == []
-
-    def test_aggregations_are_the_clients(self, client: Client, query: Query) -> None:
-        """Over queries that are wrapped, and of clients that are."""
-        wrapped = lazyentity.wrap(client)
-        for of, over in ((client, lazyentity.wrap(query)), (wrapped, wrapped.query(kind=KIND))):
-            aggregation = of.aggregation_query(over).count(alias="all")
-            assert type(aggregation) is AggregationQuery
-            assert [[one.value for one in row] for row in aggregation.fetch()] == [[COUNT]]
-
-    def test_reads_in_its_transactions(self, make: Make) -> None:
-        client = make(namespace="wrap-transaction")
-        stored = datastore.Entity(client.key("Counter", 1))
-        stored["value"] = 1
-        client.put(stored)
-        wrapped = lazyentity.wrap(client)
-        with wrapped.transaction() as transaction:
-            assert client.current_transaction is transaction
-            assert wrapped.current_transaction is transaction
-            entity = wrapped.get(stored.key)
-            assert type(entity) is lazyentity.LazyEntity
-            entity["value"] += 1
-            transaction.put(entity)
-        assert client.get(stored.key)["value"] == 2
-
     def test_reads_in_transactions_of_the_client_that_was_given(self, make: Make) -> None:
         """Both have one stack of transactions: a read by either belongs to the current one."""
         client = make(namespace="wrap-transaction")
@@ -135,24 +102,6 @@ class TestClient:
             # The transaction sees the state in which it began.
             assert wrapped.get(key) is None
 
-    def test_its_batches_write_lazy_entities(self, make: Make) -> None:
-        client = make(namespace="wrap-batch")
-        stored = datastore.Entity(client.key("Counter", 1))
-        stored.update({"value": 1, "untouched": "u"})
-        client.put(stored)
-        wrapped = lazyentity.wrap(client)
-        entity = wrapped.get(stored.key)
-        entity["value"] = 2
-        with wrapped.batch() as batch:
-            assert client.current_batch is batch
-            wrapped.put(entity)
-        assert dict(client.get(stored.key)) == {"value": 2, "untouched": "u"}
-
-    def test_is_no_more_picklable_than_stock(self, client: Client) -> None:
-        for reader in (client, lazyentity.wrap(client)):
-            with pytest.raises(pickle.PicklingError, match="Client"):
-                pickle.dumps(reader)
-
 
 class TestQuery:
     """A wrapped query."""
@@ -166,15 +115,6 @@ class TestQuery:
         assert describe(entities) == stock_contents["fetch"]
         assert types_of(query) == STOCK
         assert read(client) == {"classes": STOCK, "contents": stock_contents}
-
-    def test_interleaved_iterators_keep_to_themselves(self, query: Query) -> None:
-        """Lazy and stock iterators of the same query can be advanced in turn."""
-        pairs = list(zip(lazyentity.wrap(query).fetch(), query.fetch(), strict=True))
-        assert len(pairs) == COUNT
-        for lazy, stock in pairs:
-            assert entity_types(lazy) == set(LAZY)
-            assert entity_types(stock) == set(STOCK)
-            assert describe(lazy) == describe(stock)
 
     def test_is_an_instance_of_what_it_wraps(self, client: Client) -> None:
         """Its own methods can be called, and those that it overrides are."""
@@ -197,35 +137,6 @@ class TestQuery:
         assert types_of(wrapped) == LAZY
         assert wrapped.fetch_ids() == [1, 2, 3]
         assert wrapped.fetched == 2
-
-    def test_another_client_can_be_named(
-        self, query: Query, make: Make, stock_contents: Any
-    ) -> None:
-        """The other client's connection is used, for lazy reads, and stays stock itself."""
-        other = make()
-        entities = list(lazyentity.wrap(query).fetch(client=other))
-        assert entity_types(entities) == set(LAZY)
-        assert describe(entities) == stock_contents["fetch"]
-        assert other._datastore_api_internal is not None
-        assert query._client._datastore_api_internal is None
-        assert read(other)["classes"] == STOCK
-
-    def test_a_wrapped_client_can_be_named(self, query: Query, make: Make) -> None:
-        """A stock query fetched through a wrapped client gives stock's results."""
-        entities = list(query.fetch(client=lazyentity.wrap(make())))
-        assert describe(entities) == describe(list(query.fetch()))
-
-    def test_reads_in_the_current_transaction(self, client: Client) -> None:
-        with client.transaction(**_LATER) as transaction:
-            assert types_of(lazyentity.wrap(client.query(kind=KIND))) == LAZY
-        # Only responses to lookups hand an id back to a transaction that is begun later.
-        assert transaction.id is None or isinstance(transaction.id, bytes)
-
-    def test_a_query_without_a_real_client(self) -> None:
-        """A mock of a client is passed on as it is."""
-        client = mock.Mock(project="p", namespace=None, spec=["project", "namespace"])
-        iterator = lazyentity.wrap(Query(client, kind=KIND)).fetch()
-        assert iterator.client is client
 
 
 @pytest.mark.parametrize("is_first", [True, False])
@@ -298,3 +209,200 @@ def test_state_in_slots_is_refused(kind: Any) -> None:
 
     with pytest.raises(TypeError, match=r"Slotted.*'extra' in a slot"):
         lazyentity.wrap(object.__new__(Slotted))
+
+
+each_read = pytest.mark.parametrize("reads", READS.values(), ids=READS)
+each_write = pytest.mark.parametrize("how", ["put", "batch", "transaction"])
+
+
+@pytest.fixture(params=[False, True], ids=["unpatched", "patched"])
+def _patched_or_not(request: pytest.FixtureRequest, _stock_before_and_after: None) -> None:
+    if request.param:
+        lazyentity.patch()
+
+
+in_any_process = pytest.mark.usefixtures("_patched_or_not")
+
+
+def decoded(query: Any) -> set[Any]:
+    """Return the names of properties that are decoded of the entities of a query."""
+    return {lazyentity.decoded(entity) for entity in query.fetch()}
+
+
+def write(client: Any, how: str, entity: Any) -> None:
+    if how == "put":
+        client.put(entity)
+    else:
+        with getattr(client, how)() as open_batch:
+            open_batch.put(entity)
+
+
+def stored(client: Client, **properties: Any) -> datastore.Entity:
+    """Store an entity; its longer and unread properties are not indexed."""
+    excluded = [name for name in ("long", "read") if name in properties]
+    entity = datastore.Entity(client.key("Kept", 1), exclude_from_indexes=excluded)
+    entity.update(properties)
+    client.put(entity)
+    return entity
+
+
+class TestPrefetch:
+    """prefetch=."""
+
+    @in_any_process
+    @each_read
+    def test_decodes_what_is_named(self, client: Client, reads: Reads) -> None:
+        """Every entity with the property has it decoded, and nothing else."""
+        entities = reads(lazyentity.wrap(client, prefetch=["number", "parity", "absent"]))
+        assert len(entities) == COUNT
+        for entity in entities:
+            assert type(entity) is lazyentity.LazyEntity
+            assert set(lazyentity.decoded(entity)) == {"number", "parity"}
+
+    @in_any_process
+    def test_contents_are_the_same(self, client: Client, stock_contents: Any) -> None:
+        wrapped = lazyentity.wrap(client, prefetch=["list", "inner", "meant"])
+        assert read(wrapped) == {"classes": ["LazyEntity"], "contents": stock_contents}
+
+    def test_what_cannot_be_decoded_is_raised(self, query: Query) -> None:
+        """Where the entity would have been handed out."""
+        malformed = messages.Entity()
+        malformed.properties["number"].Clear()
+        iterator = lazyentity.wrap(query, prefetch=["number"]).fetch()
+        with pytest.raises(ValueError, match="did not have any value set"):
+            iterator.item_to_value(iterator, malformed)
+        iterator = lazyentity.wrap(query, prefetch=["parity"]).fetch()
+        assert list(iterator.item_to_value(iterator, malformed)) == ["number"]
+
+    @pytest.mark.parametrize(
+        ("given", "named"),
+        [
+            ("number", r"a list of names, not one: \['number'\]"),
+            (None, "not NoneType"),
+            (1, "not int"),
+            (b"number", "names of type str in prefetch=, not 110"),
+            (["number", None], "names of type str in prefetch=, not None"),
+        ],
+    )
+    def test_anything_else_is_refused(self, query: Query, given: Any, named: str) -> None:
+        with pytest.raises(TypeError, match=rf"^wrap\(\) takes .*{named}"):
+            lazyentity.wrap(query, prefetch=given)
+
+
+class TestStrict:
+    """strict=True."""
+
+    @in_any_process
+    @each_read
+    def test_refuses_everything_else(self, client: Client, reads: Reads) -> None:
+        for entity in reads(lazyentity.wrap(client, prefetch=["number"], strict=True)):
+            assert isinstance(entity, lazyentity.LazyEntity)
+            assert entity["number"] in range(COUNT + 1)
+            with pytest.raises(RuntimeError, match="property 'parity'") as refused:
+                entity["parity"]
+            assert repr(entity.key) in str(refused.value)
+            with pytest.raises(RuntimeError, match="not prefetched"):
+                entity.items()
+
+    @in_any_process
+    @each_write
+    def test_is_written(self, make: Make, transport: str, how: str) -> None:
+        """By a patched client, wrapped or not; an unpatched one cannot read it all."""
+        client = make(namespace=f"strict-{transport}-{how}")
+        for writer in (client, lazyentity.wrap(client)):
+            kept = stored(client, value=1, long="x" * 2000, list=[1, 2])
+            wrapped = lazyentity.wrap(client, prefetch=["value"], strict=True)
+            entity = wrapped.get(kept.key)
+            entity["value"] += 1
+            if not lazyentity.patched():
+                with pytest.raises(RuntimeError, match="not prefetched"):
+                    write(writer, how, entity)
+                continue
+            write(writer, how, entity)
+            with lazyentity.eager():
+                now = client.get(kept.key)
+            assert dict(now) == {**kept, "value": 2}
+            assert now.exclude_from_indexes == {"long"}
+            with pytest.raises(RuntimeError, match="not prefetched"):
+                entity["long"]
+
+
+class TestOptions:
+    """Whose the options are."""
+
+    @pytest.mark.parametrize("options", [{}, {"prefetch": ["number"], "strict": True}])
+    def test_eager_overrules(
+        self, client: Client, query: Query, stock_contents: Any, options: Any
+    ) -> None:
+        wrapped = lazyentity.wrap(client, **options)
+        with lazyentity.eager():
+            entities = list(lazyentity.wrap(query, **options).fetch())
+            contents = read(wrapped)
+        assert entity_types(entities) == {"Entity"}
+        assert describe(entities) == stock_contents["fetch"]
+        assert contents == {"classes": ["Entity"], "contents": stock_contents}
+        assert type(wrapped.get(client.key(KIND, 1))) is lazyentity.LazyEntity
+
+    def test_wrapping_again(self, query: Query) -> None:
+        """The result has the options given for it; the first one keeps its own."""
+        plain = lazyentity.wrap(query)
+        first = lazyentity.wrap(plain, prefetch=["number"], strict=True)
+        second = lazyentity.wrap(first, prefetch=["parity"])
+        for wrapped in (plain, first, second):
+            assert lazyentity.wrap(wrapped) is wrapped
+        assert lazyentity.wrap(second, prefetch=[], strict=False) is second
+        assert type(plain) is type(first) is type(second)
+        for wrapped, names in ((plain, ()), (first, ("number",)), (second, ("parity",))):
+            assert decoded(wrapped) == {names}
+        with pytest.raises(RuntimeError, match="not prefetched"):
+            next(iter(first.fetch()))["parity"]
+        assert next(iter(second.fetch()))["number"] == 1
+
+    def test_state_is_shared(self, query: Query) -> None:
+        wrapped = [
+            lazyentity.wrap(query),
+            lazyentity.wrap(query, prefetch=["number"]),
+            lazyentity.wrap(lazyentity.wrap(query, prefetch=["number"]), strict=True),
+        ]
+        wrapped[1].add_filter(filter=PropertyFilter("number", ">", 1))
+        query.add_filter(filter=PropertyFilter("number", "<", 3))
+        for one in (query, *wrapped):
+            assert [entity.key.id for entity in one.fetch()] == [2]
+            assert vars(one) is vars(query)
+
+    def test_a_query_of_a_wrapped_client_can_have_its_own(self, client: Client) -> None:
+        wrapped = lazyentity.wrap(client, prefetch=["number"])
+        query = wrapped.query(kind=KIND)
+        other = lazyentity.wrap(query, prefetch=["parity"])
+        assert decoded(query) == {("number",)}
+        assert decoded(other) == {("parity",)}
+
+
+class TestDetached:
+    """Detached entities and clients."""
+
+    @in_any_process
+    @each_write
+    def test_are_not_written(self, make: Make, transport: str, how: str) -> None:
+        """No client writes them; the stored entity stays as it was."""
+        client = make(namespace=f"detached-{transport}-{how}")
+        kept = stored(client, read=1, unread=2)
+        for names in (["read"], []):
+            found = lazyentity.wrap(client, prefetch=names).get(kept.key)
+            (detached,) = lazyentity.detach([found])
+            for writer in (client, lazyentity.wrap(client)):
+                with pytest.raises(RuntimeError, match="was detached"):
+                    write(writer, how, detached)
+        with lazyentity.eager():
+            assert dict(client.get(kept.key)) == {"read": 1, "unread": 2}
+
+    @in_any_process
+    def test_partial_ones_are_written(self, make: Make, transport: str) -> None:
+        client = make(namespace=f"detached-{transport}")
+        kept = stored(client, read=1, unread=2)
+        found = lazyentity.wrap(client, prefetch=["read"]).get(kept.key)
+        client.put_multi(lazyentity.detach([found], partial=True))
+        with lazyentity.eager():
+            now = client.get(kept.key)
+        assert dict(now) == {"read": 1}
+        assert now.exclude_from_indexes == {"read"}

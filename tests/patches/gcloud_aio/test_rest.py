@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import pytest
-
 from tests.patches.rest.clients import RestClient
 from tests.patches.rest.conversions import ConversionCases
 from tests.patches.rest.reads import ReadCases
-
-pytestmark = pytest.mark.any_backend
 
 
 class TestClient(ConversionCases, ReadCases):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import enum
-import functools
 import importlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -72,52 +71,6 @@ class RestClient:
         if self.has_query_results:
             return self.package.QueryResult.from_repr(data)
         return self.package.QueryResultBatch.from_repr(data["batch"])
-
-    def own_kind(self, **attributes: Any) -> Any:
-        """Return a subclass of ``Datastore`` whose results are made of subclasses of the client's.
-
-        Args:
-            attributes: further attributes of the subclasses, by the names of the client's classes.
-        """
-
-        def made(name: str, **kinds: Any) -> Any:
-            return subclass(getattr(self.package, name), **{**kinds, **attributes.get(name, {})})
-
-        result = made("EntityResult", entity_kind=made("Entity"))
-        batch = made("QueryResultBatch", entity_result_kind=result)
-        kinds = {"entity_result_kind": result, "query_result_batch_kind": batch}
-        if self.has_query_results:
-            kinds["query_result_kind"] = made("QueryResult", query_result_batch_kind=batch)
-        return made("Datastore", **kinds)
-
-    def sending_by(self, post: Callable[..., Any]) -> Any:
-        """Return a subclass of ``Datastore`` that sends by a function of an application.
-
-        Args:
-            post: gets what the client's function gets.
-        """
-        kind = self.package.Datastore
-        if self.has_post:
-            return subclass(kind, _post=post)
-
-        def __init__(datastore: Any, **options: Any) -> None:  # noqa: N807  # of the subclass
-            kind.__init__(datastore, **options)
-            datastore.session.post = functools.partial(post, datastore.session)
-
-        return subclass(kind, __init__=__init__)
-
-    @property
-    def post(self) -> Any:
-        """The client's function that sends, which gets the client or, before 9.2, a session."""
-        if self.has_post:
-            return self.package.Datastore._post
-        return self.session_kind.post
-
-    @property
-    def session_kind(self) -> Any:
-        """The class of the client's session."""
-        module = self.package.datastore
-        return module.AioSession if self.is_async else module.SyncSession
 
     def key(self, kind: str, which: Any) -> Any:
         """Return a key of the tests' project."""

@@ -6,9 +6,7 @@ import copy
 import functools
 import json
 import pickle
-import pprint
 import sys
-import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -21,7 +19,7 @@ from lazyentity.patches.rest.properties import LazyProperties, mark_response
 from tests.patches.rest.clients import ClientCases, form, subclass
 from tests.patches.rest.received import broken_responses, lookup_responses, query_responses
 from tests.support import hostile
-from tests.support.changing import CHANGES, RESIZING, adding_and_deleting, meanwhile
+from tests.support.changing import adding_and_deleting, meanwhile
 from tests.support.snapshots import Raised, outcome
 
 Parse = Callable[[bytes], Any]
@@ -158,12 +156,6 @@ class ConversionCases(ClientCases):
         assert len(data["found"]) == 2
         assert sys.getrefcount(body) == references
 
-    @with_both
-    def test_pprint_writes_one_line(self, parse: Parse) -> None:
-        """It knows the dicts whose ``repr`` is dict's own."""
-        properties = self._one(parse, b="1", a="2").properties
-        assert pprint.pformat(properties, width=1) == "{'b': '1', 'a': '2'}"
-
     def test_threads_get_the_same_object(self) -> None:
         """If several convert a property, before one of them stores it."""
         others: list[Any] = []
@@ -179,22 +171,6 @@ class ConversionCases(ClientCases):
         properties = self._entity(Value, lazy=True).properties
         found = properties["p5"]
         assert found is others[1] is properties["p5"]
-
-    @with_both
-    def test_values_are_freed(self, parse: Parse) -> None:
-        """As soon as they are replaced or deleted."""
-        properties = self._one(parse, e={"entityValue": {}}, a={"arrayValue": {}}).properties
-        values = [weakref.ref(properties[name]) for name in "ea"]
-        properties["e"] = 1
-        del properties["a"]
-        assert [value() for value in values] == [None, None]
-
-    @pytest.mark.parametrize("broken", [b"\xff", b"\xed\xa0\x80"])
-    def test_bytes_that_are_no_text_are_refused(self, broken: bytes) -> None:
-        """It is for the HTTP library to refuse the whole response, or to make text of them."""
-        entity = {"properties": {"a": {"stringValue": "here"}}}
-        with pytest.raises(UnicodeDecodeError):
-            _parse_raw(_body({"found": [{"entity": entity}]}).replace(b"here", broken))
 
     @with_both
     def test_code_in_c_reads_them(self, parse: Parse) -> None:
@@ -252,47 +228,6 @@ class ConversionCases(ClientCases):
         entity = self._lazily(result_kind.from_repr, _parse_marking(_RESPONSE)["found"][0]).entity
         assert type(entity.properties) is LazyProperties
         return entity
-
-    @pytest.mark.parametrize("change", CHANGES)
-    def test_sending_changes_the_others(self, change: str) -> None:
-        """As in stock: an error, where there are more or fewer then; nothing is lost."""
-        acts: list[Callable[[], object]] = []
-
-        class Value(self.client.package.Value):  # type: ignore[name-defined]  # as above
-            def to_repr(self) -> Any:
-                if acts and self.value == 5:
-                    acts.pop()()
-                return super().to_repr()
-
-        results = []
-        for lazy in (False, True):
-            entity = self._entity(Value, lazy=lazy)
-            _ = entity.properties["p1"]
-            acts.append(functools.partial(CHANGES[change], entity.properties))
-            results.append((outcome(entity.to_repr), form(entity.properties)))
-            assert not acts
-        assert results[0] == results[1]
-        assert isinstance(results[0][0], Raised) is (change in RESIZING)
-
-    @pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
-    def test_converting_changes_the_others(self, change: Callable[[Any], object]) -> None:
-        """A value that is converted late finds the properties, and keeps the changes."""
-        acts: list[Callable[[], object]] = []
-
-        class Value(self.client.package.Value):  # type: ignore[name-defined]  # as above
-            @classmethod
-            def from_repr(cls, data: Any) -> Any:
-                if acts and data == {"integerValue": "5"}:
-                    acts.pop()()
-                return super().from_repr(data)
-
-        expected = self._entity(Value, lazy=False).properties
-        change(expected)
-        properties = self._entity(Value, lazy=True).properties
-        acts.append(lambda: change(properties))
-        assert properties["p5"] == 5
-        assert not acts
-        assert dict(properties.items()) == dict(expected)
 
     @pytest.mark.parametrize("use", _USES.values(), ids=_USES)
     @pytest.mark.usefixtures("frequent_switches")

@@ -19,7 +19,6 @@ from tests.patches.rest.clients import (
     Connected,
     RestClient,
     form,
-    subclass,
     without_times,
 )
 from tests.support import hostile
@@ -138,16 +137,6 @@ class ReadCases(ClientCases):
         found = self._read(ports, read)
         assert {type(entity.properties) for entity in entities_of(found)} == {dict}
 
-    def test_clients_made_before_and_after(self, ports: Ports) -> None:
-        """A client is lazy while the process is patched, whenever it was made."""
-        seen: list[Any] = []
-        with self.client.connected(ports["http"]) as call:
-            for act in (None, lazyentity.patch, lazyentity.unpatch, lazyentity.patch):
-                if act is not None:
-                    act(self.client.name)
-                seen += {type(one.properties) for one in entities_of(query(self.client, call))}
-        assert seen == [dict, LazyProperties, dict, LazyProperties]
-
     def test_what_is_sent_is_what_stock_sends(self, ports: Ports) -> None:
         """Of entities that were read, changed or not."""
 
@@ -174,55 +163,6 @@ class ReadCases(ClientCases):
             return [sent, [entity.to_repr() for entity in entities]]
 
         assert not isinstance(self.alike(lambda: self._read(ports, write)), Raised)
-
-    def test_keys_of_an_application_are_known_as_soon_as_in_stock(self, ports: Ports) -> None:
-        """The client learns the class of keys when it converts a value, and then can send them."""
-        package: Any = self.client.package
-
-        key = subclass(package.Key)
-        value = subclass(package.Value, key_kind=key)
-        datastore = self.client.own_kind(Entity={"value_kind": value})
-
-        self._patch()
-        assert not isinstance(self._read(ports, lookup, kind=datastore), Raised)
-        assert "keyValue" in package.Value(key("p", [])).to_repr()
-
-    def test_a_session_that_is_closed(self, ports: Ports) -> None:
-        """Under way, as in stock."""
-
-        def read(client: RestClient, call: Connected) -> Any:
-            first = without_times(form(query(client, call)))
-            call("close")
-            return first, type(outcome(query, client, call))
-
-        self.alike(lambda: self._read(ports, read))
-
-    @pytest.mark.parametrize("own", ["keys", "properties"])
-    def test_a_profile_takes_any_classes(self, ports: Ports, own: str) -> None:
-        """Keys of another form, and an attribute that is not the dict that was set."""
-
-        class Key:
-            path = property(lambda _: "a/b"[5])
-
-            @classmethod
-            def from_repr(cls, data: Any) -> Any:
-                return cls()
-
-        properties = property(
-            lambda entity: {**vars(entity)["properties"]},
-            lambda entity, value: vars(entity).update(properties=value),
-        )
-        attributes = {"key_kind": Key} if own == "keys" else {"properties": properties}
-        kind = self.client.own_kind(Entity=attributes)
-
-        def read() -> Any:
-            with lazyentity.profile() as profile:
-                found = entities_of(self._read(ports, query, kind=kind))
-            received = [kind.kind for kind in profile.report().kinds]
-            assert received in ([], [None if own == "keys" else KIND])
-            return [form(entity.properties) for entity in found]
-
-        assert self.alike(read)
 
     def test_reads_are_counted_in_a_profile(self, ports: Ports) -> None:
         lazyentity.patch(self.client.name)
