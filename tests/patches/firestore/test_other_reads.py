@@ -12,8 +12,6 @@ import grpc
 import pytest
 from google.cloud import firestore
 from google.cloud.firestore_bundle import FirestoreBundle
-from google.cloud.firestore_v1 import watch
-from google.cloud.firestore_v1.base_document import DocumentSnapshot
 from google.cloud.firestore_v1.types import firestore as types
 from google.protobuf.timestamp_pb2 import Timestamp
 
@@ -196,65 +194,3 @@ def test_same_events(
     assert _events(client, server, of) == stock
     assert seen
     assert None not in seen
-
-
-class _Listener(watch.Watch):
-    """A listener without a stream."""
-
-    def _init_stream(self) -> None:
-        pass
-
-
-class _Snapshot(DocumentSnapshot):  # type: ignore[type-arg]  # a version has no arguments
-    """A snapshot of an application's class."""
-
-
-def _changes(client: Any, event: Any, kind: Any) -> Any:
-    """Give an event to a listener; return its changes, or the error."""
-    listener = _Listener.for_document(client.document("things/1"), print, kind)  # type: ignore[no-untyped-call]  # upstream is untyped
-    try:
-        listener.on_snapshot(event)
-    except Exception as error:  # noqa: BLE001  # it is compared
-        return type(error), str(error)
-    return {name: described(each) for name, each in listener.change_map.items()}
-
-
-def _event(**changes: Any) -> Any:
-    document: dict[str, Any] = {
-        "name": f"{NAME}/1",
-        "fields": {"a": {"integer_value": 1}},
-        "update_time": WHEN,
-    }
-    target_ids = changes.pop("target_ids", [watch.WATCH_TARGET_ID])
-    removed = changes.pop("removed_target_ids", [])
-    return types.ListenResponse(
-        document_change={
-            "document": {**document, **changes},
-            "target_ids": target_ids,
-            "removed_target_ids": removed,
-        }
-    )
-
-
-@pytest.mark.parametrize("kind", [DocumentSnapshot, _Snapshot])
-@pytest.mark.parametrize(
-    "event",
-    [
-        _event(),
-        _event(create_time=WHEN),
-        _event(target_ids=[7]),
-        _event(target_ids=[], removed_target_ids=[watch.WATCH_TARGET_ID]),
-        _event(fields={"bad": {}}),
-        _event(fields={"bad": {"reference_value": "projects/q/databases/d/documents/a/b"}}),
-        _event(fields={"__type__": {"string_value": "__vector__"}}),
-        _event(name=""),
-        types.ListenResponse(document_delete={"document": "gone"}),
-    ],
-)
-def test_single_events(event: Any, kind: Any, client: Any) -> None:
-    """Removals, errors, documents for other targets: all as in stock."""
-    sent = types.ListenResponse.serialize(event)
-    stock = _changes(client, event, kind)
-    lazyentity.patch("firestore", strict=True)
-    assert _changes(client, event, kind) == stock
-    assert types.ListenResponse.serialize(event) == sent

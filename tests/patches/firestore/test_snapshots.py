@@ -29,7 +29,6 @@ from tests.patches.firestore.documents import (
     response_of,
     serialised_responses,
 )
-from tests.patches.firestore.reading import WHEN
 from tests.support.strategies.wire import delimited, encode, integer, message
 
 CLIENT = firestore.Client(project="p", credentials=AnonymousCredentials())
@@ -216,31 +215,6 @@ def lazy(fields: Any, collection: Any = COLLECTION) -> Any:
     return lazy_query(responses.QueryResponse.deserialize(raw), collection, PARENT)
 
 
-RICH: dict[str, Any] = {
-    "a": {
-        "b": [math.nan, 2**40, "text", b"bytes", CLIENT.document("things/two"), {"a": None}],
-        "a": {"a": firestore.GeoPoint(1.5, 2.5), "b": WHEN},
-    },
-    "b": vector.Vector([1.5, math.nan]),
-    "c": [WHEN, CLIENT.document("things/two"), {"__int__": 5}, {"__v": 1}],
-    "__v": {"__type__": "__vector__", "value": [1, 2]},
-    "x": {"__oid__": "5" * 24, "more": 1},
-}
-
-
-@pytest.mark.parametrize("first", sorted(READS))
-@pytest.mark.parametrize(
-    "fields",
-    # A document with __type__ is decoded as a whole at once.
-    [RICH, {**RICH, "__type__": "Order"}, {"__int__": 7}, {"__v": 7}, {"a": {"__int__": 7}}],
-)
-def test_two_reads_share_what_those_of_stock_share(fields: dict[str, Any], first: str) -> None:
-    for name in READS:
-        raw = response_of(fields)
-        expected = stock_query(responses.QueryResponse._real.deserialize(raw), COLLECTION, PARENT)
-        assert _told(lazy(raw), [first, name, first]) == _told(expected, [first, name, first]), name
-
-
 def test_not_a_number_equals_itself() -> None:
     """It was decoded anew by each read, and equals no other."""
     snapshot = lazy({"f": math.nan, "l": [math.nan]})
@@ -283,26 +257,6 @@ def test_bytes_are_dropped_with_the_last_field() -> None:
         assert lazyentity.raw(snapshot) == raw
 
 
-def test_attributes_that_somebody_sets_count() -> None:
-    """As programs do that make a snapshot of another one."""
-    snapshot, other = lazy({"a": 1}), lazy({"a": 1})
-    snapshot._exists = False
-    assert snapshot.to_dict() is None
-    assert snapshot.get("a") is None
-    made: Any = lazyentity.materialize(snapshot)
-    assert made.exists is False
-    other._data = {"a": 2}
-    assert other.to_dict() == {"a": 2}
-    assert other.get("a") == 2
-
-
-def test_data_of_a_blank_instance() -> None:
-    blank = object.__new__(firestore.DocumentSnapshot)
-    with pytest.raises(AttributeError, match="DocumentSnapshot' object has no attribute '_data'"):
-        blank._data  # noqa: B018
-    assert not hasattr(firestore.DocumentSnapshot, "_data")
-
-
 def test_snapshots_outlive_the_patch() -> None:
     """Unpatched, the client's own methods read them."""
     snapshot, other = (lazy({"a": {"b": 1}}) for _ in "12")
@@ -337,19 +291,6 @@ def test_errors_name_document_and_field(fields: Any, path: str) -> None:
         assert note == f"while decoding field {path} of the document '{DOCUMENT}'"
     assert snapshot.get("good.a") == 1
     assert snapshot.exists
-
-
-def test_order_of_fields() -> None:
-    """As received; a protobuf map has another order."""
-    names = [f"name {number * 7 % 40}" for number in range(40)]
-    entries = [
-        message(2, delimited(1, name), delimited(2, encode([integer(2, 1)]))) for name in names
-    ]
-    raw = encode([message(1, delimited(1, DOCUMENT), *entries)])
-    assert list(lazy(raw).to_dict()) == names
-    read = lazy(raw)
-    assert read.get("`name 7`") == 1
-    assert list(read.to_dict()) == names
 
 
 class _SignallingClient(firestore.Client):

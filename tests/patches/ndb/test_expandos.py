@@ -145,36 +145,9 @@ OPERATIONS: dict[str, Callable[[Any], Any]] = {
 }
 
 
-@pytest.mark.parametrize("kind", [kind.__name__ for kind in CLASSES])
-def test_every_class_reads_and_writes_as_stock(kind: str) -> None:
-    """The property that is read first makes no difference."""
-    for name in PROPERTIES:
-        Pair.of(entity_of(kind, PROPERTIES)).agree(reading(name), written)
-
-
 @FEWER
 @given(names=st.lists(st.sampled_from(sorted(OPERATIONS)), max_size=6))
 @pytest.mark.parametrize("kind", [kind.__name__ for kind in CLASSES])
 def test_anything_in_any_order(kind: str, names: list[str]) -> None:
     """Also with a class that takes part in making properties; ndb makes its entities."""
     Pair.of(entity_of(kind, PROPERTIES)).agree(*(OPERATIONS[name] for name in names), written)
-
-
-def test_a_property_that_the_class_gets_later() -> None:
-    """A dynamic property becomes a defined one."""
-    kind = type("Growing", (ndb.Expando,), {"known": ndb.IntegerProperty("k")})
-    raw = entity_of("Growing", PROPERTIES)
-    assert lazy_model(raw).text == "text"
-    kind.text = ndb.StringProperty(default="none")  # type: ignore[attr-defined]  # ndb has no types
-    kind._fix_up_properties()  # type: ignore[attr-defined]
-    pair = Pair.of(raw)
-    pair.agree(reading("text"))
-    assert isinstance(pair.lazy._properties["text"], ndb.StringProperty)
-
-
-def test_many_patterns_of_nulls_are_all_told_apart() -> None:
-    """More of them than are remembered."""
-    names = [f"name{number}" for number in range(8)]
-    for pattern in range(256):
-        properties = {name: None if pattern >> bit & 1 else bit for bit, name in enumerate(names)}
-        Pair.of(entity_of("Expanding", properties)).agree(lambda entity: sorted(entity._properties))

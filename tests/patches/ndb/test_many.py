@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import Any
 from unittest import mock
 
 import pytest
@@ -134,52 +133,6 @@ def wrong_arguments() -> Any:
     return outcomes, _cached()
 
 
-def _asked(name: str, wanted: Callable[[Any], bool]) -> Any:
-    """Ask a policy that an application sets, in the order of the keys."""
-    asked: list[str] = []
-
-    def policy(key: Any) -> bool:
-        asked.append(str(key))
-        return wanted(key)
-
-    getattr(get_context(), f"set_{name}")(policy)
-    found = [attempt(lambda: ndb.get_multi(item_keys(1, 2, 3, 1))), ndb.get_multi(item_keys(1))]
-    found.append(Item.query().order(Item.number).fetch())
-    return found, asked, _cached()
-
-
-SCENARIOS.add("cache", lambda: _asked("cache_policy", lambda key: key.id() != 2), lazy=None)
-
-
-class Choosy(ndb.Model):
-    """Defines a cache policy."""
-
-    number = ndb.IntegerProperty()
-    asked: ClassVar[list[Any]] = []
-
-    @staticmethod
-    def _use_cache(key: Any) -> bool:
-        Choosy.asked.append(key.id())
-        return key.id() != 1  # type: ignore[no-any-return]  # ndb has no types
-
-
-@pytest.mark.parametrize("policy", [None, True, False, "function"])
-def test_policies_of_a_class(loopback_sides: Sides, policy: Any) -> None:
-    """Its flags and its functions decide as with stock ndb, for gets and for queries."""
-
-    def scenario() -> Any:
-        Choosy.asked.clear()
-        ndb.put_multi([Choosy(id=number, number=number) for number in (1, 2)])
-        get_context().clear_cache()
-        own = Choosy._use_cache if policy == "function" else policy
-        with mock.patch.object(Choosy, "_use_cache", own):
-            found = ndb.get_multi([ndb.Key(Choosy, number) for number in (1, 2, 3)])
-            found += Choosy.query().order(Choosy.number).fetch()
-            return found, _cached(), Choosy.asked
-
-    loopback_sides.check(scenario, writes=True)
-
-
 @SCENARIOS(lazy=None)
 def in_tasklets() -> Any:
     """Calls within calls, and in the context of a transaction."""
@@ -195,13 +148,6 @@ def in_tasklets() -> Any:
     futures = [get(1, 2), get(3, 4), get(2, 5)]
     found = [future.result() for future in futures]
     return found, seen, ndb.transaction(lambda: ndb.get_multi(item_keys(7, 1))), _cached()
-
-
-@SCENARIOS(lazy=None)
-def ends_of_the_patch() -> Any:
-    """It ends after the keys were asked for, and before the response."""
-    get_context().eventloop.call_soon(lazyentity.unpatch)
-    return ndb.get_multi(item_keys(1, 2, 1)), _cached()
 
 
 def test_a_replacement_of_before_the_patch(loopback_sides: Sides) -> None:

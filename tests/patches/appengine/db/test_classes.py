@@ -10,9 +10,8 @@ from unittest import mock
 import pytest
 from google.appengine.ext import db
 
-from tests.patches.appengine.db.handmade import AT_ONCE, CLASSES, Animal, Cat, raw_entity
+from tests.patches.appengine.db.handmade import CLASSES, Cat, raw_entity
 from tests.patches.appengine.db.pairs import (
-    Pair,
     is_lazy,
     is_raised,
     lazy_model,
@@ -31,78 +30,6 @@ def test_made_by_db(kind: Any) -> None:
     values = dict.fromkeys(("name", "app", "key", "key_name", "parent", "self"), "n")
     raw = raw_entity(kind.kind(), **values)
     assert is_raised(made_alike(raw)) or not is_lazy(lazy_model(raw))
-
-
-@pytest.mark.parametrize("kind", AT_ONCE.values(), ids=AT_ONCE)
-def test_loaded_at_once(kind: Any) -> None:
-    """The value hides what the class has under the name of the attribute."""
-    raw = raw_entity(kind.kind(), name="n")
-    pair = Pair.of(raw)
-    assert is_lazy(pair.lazy)
-    pair.both(lambda model: model._name)
-    pair.agree()
-
-
-class Loose(db.Expando):
-    """A class with attributes that entities may have properties of the same name of."""
-
-    name = db.StringProperty()
-    constant = "of the class"
-
-    def _get(self) -> Any:
-        return ["got", vars(self).get("_virtual")]
-
-    def _set(self, value: Any) -> None:
-        self._virtual = value
-
-    virtual = property(_get, _set)
-    fixed = property(_get)
-
-    def method(self) -> str:
-        """Do nothing."""
-        return "of the class"
-
-
-@pytest.mark.parametrize(
-    "name",
-    [
-        *("constant", "method", "virtual", "fixed", "_hidden", "_name", "_entity", "_app"),
-        *("self", "key", "key_name", "parent", "put", "kind", "__dict__", "other"),
-    ],
-)
-def test_dynamic_properties_of_any_name(name: str) -> None:
-    """Those that db sets as attributes, or refuses, are treated as in stock."""
-    raw = raw_entity("Loose", **{"name": "n", name: "value"})
-    if not is_raised(made_alike(raw)):
-        pair = Pair.of(raw)
-        pair.both(lambda model: getattr(model, name))
-        pair.both(lambda model: sorted(model.dynamic_properties()))
-        pair.agree()
-
-
-def test_values_that_the_entity_was_given_before() -> None:
-    """The model has those, whatever is assigned to the entity later."""
-
-    class Given(db.Expando):
-        name = db.StringProperty()
-        tags = db.StringListProperty()
-
-    raw = raw_entity("Given", name="n", tags=["a"], other="o", more=["b"])
-
-    def make() -> Any:
-        entity = db.datastore.Entity.FromPb(raw)
-        entity["tags"].append("c")
-        entity["name"] = entity["other"] = "given"
-        model = Given.from_entity(entity)
-        entity["tags"].append("d")
-        entity["name"] = entity["other"] = "later"
-        entity["more"] = "later"
-        return model
-
-    with patched():
-        lazy = make()
-    assert is_lazy(lazy)
-    Pair(make(), lazy).agree()
 
 
 @pytest.mark.parametrize("is_there", [False, True])
@@ -124,15 +51,6 @@ def test_defaults_that_depend_on_the_time(is_there: bool) -> None:
         next(numbers)
         assert model.added == moment
         assert model.counted == ("c" if is_there else "default 0")
-
-
-@pytest.mark.parametrize("key", [["Animal"], ["Animal", "Cat"], ["Animal", "Dog"], [], None])
-@pytest.mark.parametrize("asked", [Animal, Cat, None])
-def test_hierarchies(key: Any, asked: Any) -> None:
-    """The class is the one that the entity names."""
-    values = {"legs": 4, "name": "n"} if key is None else {"class": key, "legs": 4, "name": "n"}
-    make = db.model_from_protobuf if asked is None else functools.partial(_from_entity, asked)
-    made_alike(raw_entity("Animal", **values), make)
 
 
 def _from_entity(kind: Any, raw: bytes) -> Any:

@@ -7,14 +7,13 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 import pytest
-from google.appengine.api import datastore, datastore_errors, datastore_types
+from google.appengine.api import datastore_errors
 from google.appengine.datastore.entity_bytes_pb2 import EntityProto, Property
 from google.appengine.ext import ndb
-from google.appengine.ext.ndb import context
 
 from tests.patches.appengine.ndb.pairs import lazy_model, snapshot, stock_model
-from tests.patches.appengine.ndb.strategies import Everything, everything, serialised
-from tests.patches.appengine.services import fresh, lazily
+from tests.patches.appengine.ndb.strategies import everything, serialised
+from tests.patches.appengine.services import lazily
 from tests.patches.models.pairs import is_lazy
 from tests.support import hostile
 from tests.support.snapshots import Raised, outcome
@@ -73,29 +72,6 @@ def test_a_value_that_ndb_refuses() -> None:
         assert "'place'" in note
         assert "Everything" in note
     assert lazy.text == "Grüße"
-
-
-def test_a_class_that_changes_later() -> None:
-    """Models are made as the class is then."""
-    raw = serialised(Everything(id=1, string="a"))
-    assert "added" not in lazy_model(raw)._properties
-
-    class Everything2(ndb.Model):
-        string = ndb.StringProperty()
-
-        @classmethod
-        def _get_kind(cls) -> str:
-            return "Everything"
-
-    try:
-        assert type(lazy_model(raw)) is Everything2
-        Everything2.integer = ndb.StringProperty("i")
-        Everything2._fix_up_properties()
-        stock, lazy = stock_model(raw), lazy_model(raw)
-        assert snapshot(lazy) == snapshot(stock)
-        assert lazy._properties["i"] is Everything2.integer
-    finally:
-        Everything._fix_up_properties()
 
 
 Make = Callable[[], Exception]
@@ -187,33 +163,6 @@ def test_models_inside_of_models(read: str) -> None:
         "with_keys": "the entity Key('Inner', 'k')",
     }.get(read, "an entity without a key")
     assert note == f"while decoding property 'document' of {owner}"
-
-
-@pytest.mark.usefixtures("bed")
-def test_models_from_memcache() -> None:
-    """The entities in memcache have no keys, which the note says."""
-    stored = datastore.Entity("Outer", id=5)
-    stored.update({"document": datastore_types.Blob(MALFORMED), "n": "outer"})
-    datastore.Put(stored)
-
-    def read() -> tuple[Any, Exception]:
-        key = ndb.Key("Outer", 5)
-        assert context.memcache.get(context.Context._memcache_prefix + key.urlsafe()) is not None
-        fresh()
-        found = key.get()
-        with pytest.raises(json.JSONDecodeError) as caught:
-            _ = found.document
-        return found, caught.value
-
-    fresh()
-    ndb.Key("Outer", 5).get()
-    _, stock = read()
-    with lazily():
-        found, error = read()
-        assert is_lazy(found)
-        assert found.name == "outer"
-    assert str(error) == str(stock)
-    assert error.__notes__ == ["while decoding property 'document' of an entity without a key"]
 
 
 def _read_all(model: Any) -> list[Any]:

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from google.appengine.api import apiproxy_stub_map, memcache
 from google.appengine.ext import ndb
-from google.appengine.ext.ndb import context, model, tasklets
+from google.appengine.ext.ndb import context, tasklets
 
-from tests.patches.appengine.ndb.sides import Hooked, Scenario, check, keys, recorded, store
+from tests.patches.appengine.ndb.sides import Hooked, Scenario, check, keys, store
 from tests.patches.appengine.ndb.strategies import Animal, Anything, Cat, Everything, Person
 from tests.patches.appengine.services import fresh, lazily
 from tests.support.snapshots import outcome
@@ -36,23 +36,6 @@ def test_options(options: dict[str, bool]) -> None:
         return [*first, *second, first[0] is first[3], second[0] is second[3]]
 
     check(read)
-
-
-def test_order_of_calls() -> None:
-    """A key that is nowhere cached is locked in memcache before it is looked up."""
-
-    def calls() -> list[Any]:
-        memcache.flush_all()
-        fresh()
-        with recorded() as made:
-            ndb.Key("Person", 1).get()
-        return made
-
-    store()
-    stock = calls()
-    assert [call for _, call, *_ in stock] == ["Get", "Set", "Get", "Get", "Set"]
-    with lazily():
-        assert calls() == stock
 
 
 def _locked() -> Any:
@@ -100,16 +83,6 @@ def _rolled_back() -> Any:
         raise ndb.Rollback
 
     return ndb.transaction(change)
-
-
-def _of_subclass() -> Any:
-    class Other(context.Context):
-        def _use_memcache(self, key: Any, options: Any = None) -> bool:
-            return False
-
-    tasklets.set_context(Other(model.make_connection()))
-    tasklets.get_context().number = 4
-    return ndb.get_multi(keys())
 
 
 def _hook_raises() -> Any:
@@ -163,15 +136,9 @@ SCENARIOS: dict[str, Scenario] = {
     "policies": _policies,
     "timeout": lambda: ndb.get_multi(keys(), memcache_timeout=9, memcache_deadline=3),
     "wrong options": lambda: ndb.Key("Person", 1).get(use_cache="no"),
-    "unknown options": lambda: ndb.Key("Person", 1).get(unknown=1),
-    "transaction": lambda: ndb.transaction(lambda: ndb.Key("Person", 1).get()),
     "rolled back": _rolled_back,
-    "another context": _of_subclass,
     "a hook that raises": _hook_raises,
     "tasklets": lambda: _tasklet().get_result(),
-    "no key": lambda: tasklets.get_context().get(None).get_result(),
-    "get": lambda: [ndb.Key("Everything", 5).get()],
-    "get_multi": lambda: ndb.get_multi(keys()),
     "get_multi without memcache": lambda: ndb.get_multi(keys(), use_memcache=False),
     "get_multi of memcache": _twice,
     "get_by_id": lambda: [Everything.get_by_id(5), Person.get_by_id(2)],
@@ -184,7 +151,6 @@ SCENARIOS: dict[str, Scenario] = {
     "query of dynamic properties": lambda: Anything.query(
         ndb.GenericProperty("other") == "o"
     ).fetch(),
-    "iteration": lambda: list(Person.query().iter()),
     "map": lambda: Person.query().map(lambda person: person.name),
     "keys": lambda: Person.query().fetch(keys_only=True),
     "put": _read_change_put,
