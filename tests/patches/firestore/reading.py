@@ -14,7 +14,6 @@ from google.cloud.firestore_v1.base_query import FieldFilter
 from google.cloud.firestore_v1.base_vector_query import DistanceMeasure
 from google.cloud.firestore_v1.query_profile import ExplainOptions
 
-from tests.patches.firestore.describing import outcome
 from tests.patches.firestore.server import Fields
 
 WHEN = datetime.datetime(2024, 1, 2, 3, 4, 5, 678_901, tzinfo=datetime.timezone.utc)
@@ -98,18 +97,6 @@ def lookups(side: Any) -> Any:
 def many_lookups(side: Any) -> Any:
     names = ("05", "missing", "01", "05")
     return side.all(lambda: side.client.get_all([_things(side).document(one) for one in names]))
-
-
-@read
-def filters(side: Any) -> Any:
-    things = _things(side)
-    queries = (
-        things.where(filter=FieldFilter("number", ">", 9)),
-        things.where(filter=FieldFilter("text", "==", "text 4")),
-        things.where(filter=FieldFilter("none", "==", None)).limit(2),
-        things.where(filter=FieldFilter("number", ">", 99)),
-    )
-    return [side.all(query.stream) for query in queries]
 
 
 @read
@@ -204,40 +191,6 @@ def a_transaction(side: Any) -> Any:
 
 def _all_of(side: Any) -> Any:
     return side.all(_things(side).order_by("number").stream)
-
-
-@read
-def writes_of_documents(side: Any) -> Any:
-    things = _things(side)
-    fields = side.one(things.document("03").get).to_dict()
-    plain = {
-        **fields,
-        "number": 100,
-        "here": things.document("01"),
-        "naive": WHEN.replace(tzinfo=None),
-    }
-    side.one(lambda: things.document("new").create(plain))
-    refused = outcome(lambda: side.one(lambda: things.document("new").create(plain)))
-    side.one(lambda: things.document("04").set({"number": 4, "a`b": [{"": 1}]}))
-    side.one(lambda: things.document("05").set({"map": {"a": {"c": 1}}, "list": []}, merge=True))
-    side.one(lambda: things.document("06").update({"map.a.b": [fields], "text": "new"}))
-    side.one(lambda: things.add({"number": 101, "at": firestore.SERVER_TIMESTAMP}, "added"))
-    missing = outcome(lambda: side.one(lambda: things.document("no").update({"a": 1})))
-    return refused[0], missing[0], [each.to_dict() for each in _all_of(side)]
-
-
-@read
-def a_batch(side: Any) -> Any:
-    things, batch = _things(side), side.client.batch()
-    batch.create(things.document("new"), {"number": 100})
-    batch.set(things.document("01"), {"number": 1, "map": {"a": None}})
-    batch.set(things.document("02"), {"map": {"new": 1}}, merge=True)
-    batch.set(things.document("03"), {"number": 33, "text": "no"}, merge=["number"])
-    batch.update(things.document("04"), {"map.a": b"bytes", "number": firestore.Increment(1)})
-    batch.update(things.document("05"), {"list": firestore.ArrayUnion([1, "b"]), "text": "t"})
-    batch.delete(things.document("06"))
-    results = side.one(batch.commit)
-    return len(results), [each.to_dict() for each in _all_of(side)]
 
 
 @read

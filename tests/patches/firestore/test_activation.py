@@ -120,11 +120,3 @@ def test_reads_inside_and_outside_of_eager(side: Any) -> None:
         first = side.next(stream)
     assert not any(map(is_lazy, [first, *side.all(lambda: stream)]))
     assert all(map(is_lazy, side.all(things.stream)))
-
-
-def test_eager_by_the_environment(monkeypatch: pytest.MonkeyPatch, side: Any) -> None:
-    monkeypatch.setenv("LAZYENTITY_EAGER", "1")
-    lazyentity.patch("firestore", strict=True)
-    for each in (side.client, lazyentity.wrap(side.client)):
-        assert not is_lazy(side.one(each.document("things/01").get))
-    assert "firestore" in lazyentity.patched()

@@ -52,17 +52,6 @@ def test_nothing_else_changes(side: Any) -> None:
         assert _are_lazy(side, client) == {expected}
 
 
-@pytest.mark.parametrize("eager", [False, True])
-def test_the_mode_of_the_patch_does_not_matter(eager: bool, side: Any) -> None:
-    lazyentity.patch("firestore", strict=True, eager=eager)
-    for client, expected in (
-        (side.client, not eager),
-        (lazyentity.wrap(side.client, eager=not eager), eager),
-        (lazyentity.wrap(side.client, eager=eager), not eager),
-    ):
-        assert _are_lazy(side, client) == {expected}
-
-
 def test_parts_of_a_client(client: Any) -> None:
     """Queries, collections, groups and references are wrapped with their client."""
     things = client.collection("things")

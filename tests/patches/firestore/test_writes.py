@@ -129,16 +129,6 @@ def test_messages_are_plain_ones(name: str) -> None:
     assert sorted(repr(_write(name))) == sorted(repr(stock))
 
 
-def test_a_changed_message_is_sent_as_it_is_then(client: Any, server: Any) -> None:
-    batch = client.batch()
-    batch.set(client.document("things/one"), {"a": 1})
-    batch.set(client.document("things/two"), {"a": 1})
-    batch._write_pbs[0].update.fields["a"].integer_value = 7
-    batch.commit()
-    assert client.document("things/one").get().to_dict() == {"a": 7}
-    assert client.document("things/two").get().to_dict() == {"a": 1}
-
-
 def test_nothing_is_parsed_to_be_sent(side: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     parsed = []
     original = messages._Parsed.__get__

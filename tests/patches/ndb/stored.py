@@ -80,10 +80,6 @@ class Item(ndb.Model):
     computed = ndb.ComputedProperty(lambda item: f"{item.parity} {item.number}")
 
 
-ODD = Item.parity == "odd"
-"""A filter of items."""
-
-
 def item_keys(*numbers: int) -> list[Any]:
     return [ndb.Key(Item, number) for number in numbers]
 

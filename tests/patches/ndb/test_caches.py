@@ -21,7 +21,6 @@ from tests.patches.ndb.describing import storages
 from tests.patches.ndb.model_snapshots import describe
 from tests.patches.ndb.sides import Sides, read_counted
 from tests.patches.ndb.stored import (
-    COUNT,
     Circle,
     Constructed,
     Dotted,
@@ -88,20 +87,6 @@ class TestHits:
                         assert storages(_all_stored()) == {"dict"}
                     assert calls == expected
 
-    def test_of_some(self, loopback_sides: Sides, read: Read) -> None:
-        """Hits, misses and missing entities in one read."""
-
-        def some() -> Any:
-            return ndb.get_multi([stored_key(Item, number) for number in (1, COUNT + 1, 2, 3)])
-
-        with loopback_sides.context():
-            stock = describe(some())
-        with loopback_sides.lazily():
-            read(lambda: stored_key(Item, 2).get())
-            for _ in range(2):
-                # Missing models are requested again.
-                assert read(some) == (stock, ["lookup"])
-
     def test_hooks(self, loopback_sides: Sides, read: Read) -> None:
         def hooked() -> Any:
             Hooked.got.clear()
@@ -113,12 +98,6 @@ class TestHits:
         stock, _ = read(hooked)
         with loopback_sides.lazily():
             assert read(hooked) == (stock, [])
-
-    def test_the_context_comes_first(self, loopback_sides: Sides, cache: Any) -> None:
-        with loopback_sides.lazy_context(global_cache=cache):
-            found = stored_key().get()
-            assert stored_key().get() is found
-            assert stored_key().get(use_cache=False) is not found
 
 
 def _put_alone() -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from typing import Any
 from unittest import mock
 
@@ -21,12 +20,8 @@ from lazyentity.patches.api.responses import LookupResponse
 from tests.patches.ndb.model_snapshots import attempt
 from tests.patches.ndb.sides import Scenarios, Sides
 from tests.patches.ndb.stored import Hooked, Item, item_keys, stored_keys
-from tests.support.strategies import wire
-from tests.support.strategies.schema import KEY, PARTITION, PATH_ELEMENT
 
 SCENARIOS = Scenarios()
-
-FOUND, MISSING, DEFERRED = 1, 2, 3
 
 
 class Found(ndb.Model):
@@ -37,38 +32,29 @@ def _key(number: int) -> Key:
     return Key("Found", number, project="p")
 
 
-def _message(key: Key) -> Any:
-    entity = Entity(key)
-    entity["number"] = key.id
-    return entity_to_protobuf(entity)._pb
+def _response(found: str, missing: str = "", deferred: str = "") -> bytes:
+    """Serialise a response with the entities of some numbers."""
 
+    def results(numbers: str) -> list[Any]:
+        entities = [Entity(_key(int(number))) for number in numbers]
+        for entity in entities:
+            entity["number"] = entity.key.id
+        return [{"entity": entity_to_protobuf(entity)} for entity in entities]
 
-def _entity(number: int) -> bytes:
-    raw: bytes = _message(_key(number)).SerializeToString()
+    made = datastore_pb2.LookupResponse(
+        found=results(found),
+        missing=results(missing),
+        deferred=[_key(int(number)).to_protobuf() for number in deferred],
+    )
+    raw: bytes = datastore_pb2.LookupResponse.serialize(made)
     return raw
 
 
-def _key_fields(number: int) -> list[wire.Field]:
-    return [
-        wire.message(KEY.partition_id, wire.delimited(PARTITION.project_id, "p")),
-        wire.message(
-            KEY.path,
-            wire.delimited(PATH_ELEMENT.kind, "Found"),
-            wire.integer(PATH_ELEMENT.id, number),
-        ),
-    ]
-
-
-def _results(number: int, *entities: bytes) -> bytes:
-    return wire.encode([wire.message(number, wire.delimited(1, raw)) for raw in entities])
-
-
 RESPONSES = {
-    "several": _results(FOUND, _entity(2), _entity(1), _entity(3)),
-    "some are missing": _results(FOUND, _entity(2)) + _results(MISSING, _entity(1), _entity(3)),
-    "some are deferred": _results(FOUND, _entity(2))
-    + wire.encode([wire.message(DEFERRED, *_key_fields(number)) for number in (1, 3)]),
-    "one is there twice": _results(FOUND, _entity(1), _entity(1)),
+    "several": _response("213"),
+    "some are missing": _response("2", missing="13"),
+    "some are deferred": _response("2", deferred="13"),
+    "one is there twice": _response("11"),
     "empty": b"",
 }
 
@@ -105,34 +91,6 @@ def keys_of_every_class() -> Any:
     return found, _cached(), [*Hooked.got], Hooked.asked[-3:]
 
 
-@SCENARIOS(lazy=None, cache_policy=False)
-def keys_of_every_class_without_a_cache() -> Any:
-    """All models of a call are made of the same response."""
-    keys = _keys()
-    return [ndb.get_multi([key]) for key in keys], ndb.get_multi(keys), _cached()
-
-
-@SCENARIOS()
-def wrong_arguments() -> Any:
-    """They fail as before anything is asked for."""
-    arguments: list[list[Any]] = [
-        [],
-        [None],
-        [[None]],
-        [item_keys(1), 2],
-        [[ndb.Key("Item", None)]],
-    ]
-    options: list[dict[str, Any]] = [
-        {"unknown": 1},
-        {"use_datastore": False},
-        {"read_consistency": ndb.EVENTUAL, "transaction": b"t"},
-        {"timeout": 1, "deadline": 2},
-    ]
-    outcomes = [attempt(functools.partial(ndb.get_multi, *each)) for each in arguments]
-    outcomes += [attempt(functools.partial(ndb.get_multi, item_keys(1), **o)) for o in options]
-    return outcomes, _cached()
-
-
 @SCENARIOS(lazy=None)
 def in_tasklets() -> Any:
     """Calls within calls, and in the context of a transaction."""
@@ -150,25 +108,13 @@ def in_tasklets() -> Any:
     return found, seen, ndb.transaction(lambda: ndb.get_multi(item_keys(7, 1))), _cached()
 
 
-def test_a_replacement_of_before_the_patch(loopback_sides: Sides) -> None:
-    """It gets the keys, and its results are returned."""
-    original = ndb.get_multi
-
-    def first_two(keys: Any, **options: Any) -> Any:
-        return [key.id() for key in keys], original(list(keys)[:2], **options)
-
-    for replacement in (first_two, mock.Mock(return_value=["a", "b"]), mock.Mock(return_value=[])):
-        with mock.patch.object(ndb, "get_multi", replacement):
-            loopback_sides.check(lambda: ndb.get_multi(item_keys(1, 2, 3)), lazy=None)
-
-
 @pytest.mark.parametrize("name", [*RESPONSES, "error"])
 def test_responses(loopback_sides: Sides, name: str) -> None:
     """Any response of a server gives what it gives with stock ndb; so does a failure."""
     keys = [ndb.Key._from_ds_key(_key(number)) for number in (1, 2, 3, 1)]
 
     def got(kind: Any) -> Any:
-        answers = [RESPONSES.get(name), _results(FOUND, *map(_entity, (3, 1, 2)))]
+        answers = [RESPONSES.get(name), _response("312")]
 
         def call(*_args: Any, **_options: Any) -> Any:
             raw = answers.pop(0)

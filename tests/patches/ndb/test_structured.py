@@ -19,7 +19,6 @@ from tests.patches.ndb.pairs import (
     CLIENT,
     Pair,
     Twins,
-    fixed_now,
     lazy_model,
     patched,
     stock_model,
@@ -239,33 +238,3 @@ def test_keys_are_of_the_context_that_made_the_model(kind: str) -> None:
         lazy = lazy_model(raw)
     with CLIENT.context(namespace="here"), patched():
         assert keys(lazy) == found
-
-
-class Defaulted(ndb.Model):
-    leaf = ndb.StructuredProperty(Leaf, default=Leaf(street="default", number=3))
-
-
-class Storing(ndb.StructuredProperty):
-    def _store_value(self, entity: Any, value: Any) -> None:
-        super()._store_value(entity, value)
-        entity.stored = True
-
-
-class Overriding(ndb.Model):
-    leaf = Storing(Leaf)
-
-
-@pytest.mark.parametrize(
-    ("kind", "properties", "lazy"),
-    [
-        ("Defaulted", {"leaf.number": 2, "leaf.photo": b"p"}, False),
-        ("Overriding", {"leaf.number": 2, "leaf.photo": b"p"}, False),
-        # Without parts.
-        ("Defaulted", {"leaf": embedded(s="x")}, True),
-    ],
-)
-def test_made_by_ndb(kind: str, properties: dict[str, Any], lazy: bool) -> None:
-    with CLIENT.context(), fixed_now():
-        pair = Pair.of(serialised(kind, properties))
-        assert is_lazy(pair.lazy) is lazy
-        pair.agree(lambda entity: vars(entity).get("stored"))

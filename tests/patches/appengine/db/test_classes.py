@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import itertools
 from typing import Any
 from unittest import mock
@@ -51,20 +50,6 @@ def test_defaults_that_depend_on_the_time(is_there: bool) -> None:
         next(numbers)
         assert model.added == moment
         assert model.counted == ("c" if is_there else "default 0")
-
-
-def _from_entity(kind: Any, raw: bytes) -> Any:
-    return kind.from_entity(db.datastore.Entity.FromPb(raw))
-
-
-@pytest.mark.parametrize("kind", ["Animal", "Unknown"])
-def test_other_kinds(kind: str) -> None:
-    """An entity of another kind is refused as in stock."""
-
-    class Known(db.Model):
-        name = db.StringProperty()
-
-    made_alike(raw_entity(kind, name="n"), functools.partial(_from_entity, Known))
 
 
 def test_patch_and_unpatch() -> None:

@@ -18,10 +18,8 @@ from tests.patches.appengine.db.pairs import (
     is_lazy,
     is_raised,
     lazy_model,
-    patched,
     seen,
     stock_model,
-    written,
 )
 
 GOOD = {"required": "r", "number": 1, "checked": "c", "plain": "p"}
@@ -79,17 +77,6 @@ def test_the_error_of_making_the_model_is_that_of_reading(case: str) -> None:
 def _without_trace(result: Any) -> Any:
     # The text of an error of the API has a traceback in it.
     return (*result[:2], result[2].splitlines()[0])
-
-
-def test_a_value_that_was_never_read_goes_back_as_it_came() -> None:
-    """Also if a validator would refuse it."""
-    model = lazy_model(CASES["checked"])
-    with patched():
-        model.plain = "new"
-        proto = entity_pb2.EntityProto.FromString(written(model))
-    values = {entry.name: entry.value.stringValue for entry in proto.property}
-    assert values["checked"] == b"bad"
-    assert values["plain"] == b"new"
 
 
 def test_an_attribute_error_is_not_taken_for_a_missing_attribute() -> None:
