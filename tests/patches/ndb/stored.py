@@ -18,9 +18,6 @@ ALL = range(1, COUNT + 1)
 MISSING = COUNT + 1
 """An id without an item."""
 
-REFUSED = 13
-"""The id that the hook before a get refuses."""
-
 
 class Residence(ndb.Model):
     street = ndb.StringProperty()
@@ -117,8 +114,6 @@ class Hooked(ndb.Model):
     @classmethod
     def _pre_get_hook(cls, key: Any) -> None:
         cls.asked.append(key.id())
-        if key.id() == REFUSED:
-            raise LookupError("refused by the hook")
 
     @classmethod
     def _post_get_hook(cls, key: Any, future: Any) -> None:

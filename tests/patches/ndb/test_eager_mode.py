@@ -22,6 +22,7 @@ from tests.patches.ndb.pairs import patched, received, seen, stock_model
 from tests.patches.ndb.raw_entities import changed_entities, stored_entities
 from tests.patches.ndb.sides import Sides
 from tests.patches.ndb.stored import Dotted, Hooked, Item, Loose, Residence, Shape
+from tests.support.snapshots import Raised
 from tests.support.stock import learn_names
 
 KINDS = [Item, Dotted, Loose, Shape, Hooked]
@@ -116,9 +117,14 @@ def test_dynamic_properties(loopback_sides: Sides, is_patched: bool) -> None:
 @FEWER
 @given(stored=st.one_of(stored_entities(), changed_entities()))
 def test_models_of_generated_entities(stored: Stored) -> None:
-    """They are stock ndb's throughout, or fail with stock ndb's error."""
+    """They are stock ndb's throughout, or fail with an error of the same class."""
     expected = seen(lambda: stock_model(stored.raw))
     learn_names(LazyEntity, stored.raw)
     with patched(), lazyentity.eager():
         found = seen(lambda: model._entity_from_protobuf(received(stored.raw)))
-    assert found == expected
+    if isinstance(expected, Raised):
+        # Its text may have embedded entities, the order of which stock leaves to chance.
+        assert isinstance(found, Raised)
+        assert found.kind is expected.kind
+    else:
+        assert found == expected

@@ -73,7 +73,7 @@ def other_kinds() -> Any:
 
 @ON_EACH_SERVER()
 def several_queries_at_a_time() -> Any:
-    """ndb merges their results, in the order of one or both of them, and drops those seen twice."""
+    """Merged by ndb: in an order of one or two properties, and without those seen before."""
     either = Item.query(ndb.OR(Item.parity == "odd", Item.number == 2))
     return [
         either.fetch(),
