@@ -81,7 +81,7 @@ def several_queries_at_a_time() -> Any:
         either.order(Item.parity, -Item.number).fetch(),
         list(either.order(Item.number).iter()),
         Item.query(Item.parity.IN(["odd", "even"])).order(Item.number).get(),
-        either.order(Item.number).fetch(keys_only=True),
+        Item.query(Item.tags.IN(["all", "tag 1"])).order(Item.number).fetch(keys_only=True),
     ]
 
 
