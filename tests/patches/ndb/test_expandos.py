@@ -151,3 +151,15 @@ OPERATIONS: dict[str, Callable[[Any], Any]] = {
 def test_anything_in_any_order(kind: str, names: list[str]) -> None:
     """Also with a class that takes part in making properties; ndb makes its entities."""
     Pair.of(entity_of(kind, PROPERTIES)).agree(*(OPERATIONS[name] for name in names), written)
+
+
+def test_a_property_that_the_class_gets_later() -> None:
+    """A dynamic property becomes a defined one."""
+    kind = type("Growing", (ndb.Expando,), {"known": ndb.IntegerProperty("k")})
+    raw = entity_of("Growing", PROPERTIES)
+    assert lazy_model(raw).text == "text"
+    kind.text = ndb.StringProperty(default="none")  # type: ignore[attr-defined]  # ndb has no types
+    kind._fix_up_properties()  # type: ignore[attr-defined]
+    pair = Pair.of(raw)
+    pair.agree(reading("text"))
+    assert isinstance(pair.lazy._properties["text"], ndb.StringProperty)

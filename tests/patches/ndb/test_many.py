@@ -87,7 +87,8 @@ def keys_of_every_class() -> Any:
     found = [ndb.get_multi(keys), ndb.get_multi(tuple(keys)), ndb.get_multi(iter(keys))]
     get_context().cache[keys[0]] = None
     found[0][1]._key = ndb.Key("Item", 77)
-    found += [ndb.get_multi(keys=keys), ndb.get_multi([]), ndb.get_multi(keys, use_cache=False)]
+    found += [ndb.get_multi(keys), ndb.get_multi(keys=keys), ndb.get_multi([])]
+    found.append(ndb.get_multi(keys, use_cache=False))
     return found, _cached(), [*Hooked.got], Hooked.asked[-3:]
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from google.cloud import ndb
-from google.cloud.ndb import polymodel
+from google.cloud.ndb import model, polymodel
 
 from tests.patches.models.pairs import is_lazy, reading
 from tests.patches.ndb.pairs import Pair, lazy_model, stock_model, written
@@ -165,3 +165,23 @@ def test_classes_of_an_application(kind: str, properties: dict[str, Any]) -> Non
             repr,
             written,
         )
+
+
+class Meta(model.MetaModel):
+    """Marks its instances."""
+
+    def __call__(self, *arguments: Any, **options: Any) -> Any:
+        made = super().__call__(*arguments, **options)
+        made.mark = "made"
+        return made
+
+
+class Marked(ndb.Model, metaclass=Meta):
+    number = ndb.IntegerProperty()
+
+
+def test_a_metaclass_that_makes_the_models() -> None:
+    """It is asked for each."""
+    pair = Pair.of(entity_of("Marked", {"number": 1}))
+    assert pair.both(reading("mark")) == (str, "made")
+    pair.agree(reading("number"), written)

@@ -11,6 +11,7 @@ from google.appengine.ext import db
 
 from tests.patches.appengine.db.handmade import CLASSES, Cat, raw_entity
 from tests.patches.appengine.db.pairs import (
+    Pair,
     is_lazy,
     is_raised,
     lazy_model,
@@ -29,6 +30,43 @@ def test_made_by_db(kind: Any) -> None:
     values = dict.fromkeys(("name", "app", "key", "key_name", "parent", "self"), "n")
     raw = raw_entity(kind.kind(), **values)
     assert is_raised(made_alike(raw)) or not is_lazy(lazy_model(raw))
+
+
+class Loose(db.Expando):
+    """A class with attributes that entities may have properties of the same name of."""
+
+    name = db.StringProperty()
+    constant = "of the class"
+
+    def _get(self) -> Any:
+        return ["got", vars(self).get("_virtual")]
+
+    def _set(self, value: Any) -> None:
+        self._virtual = value
+
+    virtual = property(_get, _set)
+    fixed = property(_get)
+
+    def method(self) -> str:
+        """Do nothing."""
+        return "of the class"
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("constant", "method", "virtual", "fixed", "_hidden", "_name", "_entity", "_app"),
+        *("self", "key", "key_name", "parent", "put", "kind", "__dict__", "other"),
+    ],
+)
+def test_dynamic_properties_of_any_name(name: str) -> None:
+    """Those that db sets as attributes, or refuses, are treated as in stock."""
+    raw = raw_entity("Loose", **{"name": "n", name: "value"})
+    if not is_raised(made_alike(raw)):
+        pair = Pair.of(raw)
+        pair.both(lambda model: getattr(model, name))
+        pair.both(lambda model: sorted(model.dynamic_properties()))
+        pair.agree()
 
 
 @pytest.mark.parametrize("is_there", [False, True])

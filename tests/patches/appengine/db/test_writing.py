@@ -80,6 +80,22 @@ def test_unread_properties_go_back_as_they_came() -> None:
     assert _marked(written(stock_model(raw))) == set()
 
 
+def test_properties_that_are_indexed_otherwise_now() -> None:
+    """The model's class says which are."""
+    proto = entity_pb2.EntityProto.FromString(raw_entity("Everything", **VALUES))
+    moved = {"string", "hidden", "dynamic", "text", "blob"}
+    fields = proto.property, proto.raw_property
+    kept = [[entry for entry in entries if entry.name not in moved] for entries in fields]
+    taken = [[entry for entry in entries if entry.name in moved] for entries in fields]
+    made = entity_pb2.EntityProto(
+        key=proto.key,
+        entity_group=proto.entity_group,
+        property=[*kept[0], *taken[1]],
+        raw_property=[*kept[1], *taken[0]],
+    )
+    Pair.of(made.SerializeToString()).both(written)
+
+
 class Hooked(db.StringProperty):
     """A property that runs code when it is written."""
 
