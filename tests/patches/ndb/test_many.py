@@ -92,6 +92,16 @@ def keys_of_every_class() -> Any:
     return found, _cached(), [*Hooked.got], Hooked.asked[-3:]
 
 
+@SCENARIOS()
+def keys_without_hooks() -> Any:
+    """One call for all: with a model that got another key, and with a cached deletion."""
+    keys = item_keys(1, 2, 99, 1)
+    first = ndb.get_multi(keys)
+    first[3]._key = ndb.Key("Item", 77)
+    get_context().cache[keys[1]] = None
+    return first, ndb.get_multi(keys), ndb.get_multi(keys, use_cache=False), _cached()
+
+
 @SCENARIOS(lazy=None)
 def in_tasklets() -> Any:
     """Calls within calls, and in the context of a transaction."""

@@ -8,7 +8,7 @@ import pytest
 from google.cloud import ndb
 from google.cloud.ndb import context as context_module
 from google.cloud.ndb import polymodel
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn, SearchStrategy
 
@@ -22,6 +22,7 @@ from tests.patches.ndb.pairs import (
     lazy_model,
     patched,
     stock_model,
+    written,
 )
 from tests.patches.ndb.raw_entities import embedded, entity_of, names_in
 
@@ -181,6 +182,14 @@ class StructuredTwins(Twins):
 def test_operations_in_any_order() -> None:
     """Of a model, of its sub-models and of both, as with stock ndb."""
     run(StructuredTwins)
+
+
+@pytest.mark.usefixtures("either_context")
+@settings(FEWER, max_examples=200)
+@given(stored=_STORED)
+def test_all_parts(stored: Stored) -> None:
+    """Read at once, and written."""
+    Pair.assumed(stored.raw).agree(written)
 
 
 @pytest.mark.usefixtures("either_context")
