@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import copy
 import pickle
-from collections.abc import Callable
 from functools import partial
 from operator import getitem
 from typing import Any
 
 import pytest
-from google.appengine.api import datastore, datastore_errors, datastore_types
+from google.appengine.api import datastore_errors, datastore_types
 from hypothesis import given
 
 import lazyentity
@@ -20,7 +19,6 @@ from tests.patches.appengine.messages import (
     EntityProto,
     Property,
     alone,
-    described,
     entity_proto,
     lazy,
     malformed,
@@ -54,34 +52,6 @@ def _pickled(protocol: int, entity: Any) -> Any:
     return pickle.loads(pickle.dumps(entity, protocol))
 
 
-@pytest.mark.parametrize(
-    "duplicate",
-    [
-        *(copy.copy, copy.deepcopy, lazyentity.materialize),
-        *(partial(_pickled, protocol) for protocol in range(pickle.HIGHEST_PROTOCOL + 1)),
-    ],
-)
-def test_copies_and_pickles_are_stock(message: Any, duplicate: Callable[[Any], Any]) -> None:
-    made = duplicate(lazy(message))
-    assert type(made) is datastore.Entity
-    assert described(made) == described(duplicate(stock(message)))
-
-
-def test_attributes_are_those_of_the_client_s() -> None:
-    message = entity_proto(prop("a", 18, int64Value=7), raw=[prop("b", int64Value=7)])
-    entity, plain = lazy(message), stock(message)
-    for each in (entity, plain):
-        each.extra = 1
-    assert described(entity) == described(plain)
-    assert vars(entity).keys() == vars(plain).keys()
-    if hasattr(plain, "__getstate__"):
-        assert entity.__getstate__().keys() == plain.__getstate__().keys()
-    for each in (entity, plain):
-        each.__dict__ = {"_Entity__key": plain.key(), "other": 2}
-        assert (each.other, each.key()) == (2, plain.key())
-        assert not hasattr(each, "extra")
-
-
 def test_errors_name_key_and_property() -> None:
     bad = prop("bad", Property.GD_WHEN, stringValue=b"x")
     entity = lazy(entity_proto(bad, prop("good", int64Value=7)))
@@ -93,23 +63,6 @@ def test_errors_name_key_and_property() -> None:
     assert entity["good"] == 7
     with pytest.raises(datastore_errors.Error):
         entity.items()
-
-
-def test_changed_flags_are_written() -> None:
-    message = entity_proto(
-        *(prop(name, int64Value=7) for name in "ab"), raw=[prop("c", int64Value=9)]
-    )
-    entity, plain = lazy(message), stock(message)
-    for each in (entity, plain):
-        each.set_unindexed_properties(["b"])
-    assert entity._ToPb() == plain._ToPb()
-    assert dict.__getitem__(entity, "a") is UNDECODED
-
-
-def test_too_many_indexed_properties(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(datastore, "_MAX_INDEXED_PROPERTIES", 1)
-    message = entity_proto(*(prop(name, int64Value=7) for name in "ab"))
-    assert outcome(lazy(message).ToPb) == outcome(stock(message).ToPb)
 
 
 def test_raw(message: Any) -> None:

@@ -13,10 +13,9 @@ from google.appengine.ext.ndb import Key
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lazyentity.codec.undecoded import UNDECODED, undecoded_template
 from lazyentity.native.backend import PropertyIndex
 from lazyentity.patches.appengine.ndb.models import _key_of
-from tests.patches.appengine.messages import EntityProto, entity_protos, outcome, references, stock
+from tests.patches.appengine.messages import EntityProto, outcome, references, stock
 
 _TEXTS = st.sampled_from(["", "a", "Kind", "x" * 130, "Ä"])
 
@@ -106,32 +105,3 @@ def test_entities_with_any_key(reference: Any, require_valid_key: bool) -> None:
         refused = issubclass(xml[0], Exception)
         results.append([is_made, xml, refused or message.key.SerializePartialToString()])
     assert results[0] == results[1]
-
-
-@given(
-    message=entity_protos(),
-    refused=st.sampled_from([None, 24, 14]),
-    kind=st.sampled_from([None, int, str, bytes]),
-)
-def test_what_is_taken_is_the_value(message: Any, refused: Any, kind: Any) -> None:
-    index: Any = PropertyIndex.from_bytes(message.SerializePartialToString())
-    for name in index.names:
-        text = kind is not bytes
-        if refused is None:
-            expected = index.value(name, text)
-        else:
-            expected = index.contents(name, refused, text)
-        storage: dict[Any, Any] = undecoded_template([name])
-        taken = index.take(storage, name, name, refused, kind)
-        assert storage == {name: taken} if taken is not UNDECODED else storage[name] is UNDECODED
-        if taken is not UNDECODED:
-            assert repr(taken) == repr(expected)
-            assert kind is None or taken is None or type(taken) is kind
-            # A value that is there stays.
-            assert index.take(storage, name, name, refused, kind) is UNDECODED
-            assert storage[name] is taken
-        for other in ({}, {name: "assigned"}):
-            before = dict(other)
-            assert index.take(other, name, name, refused, kind) is UNDECODED
-            assert other == before
-    assert index.take({"other": UNDECODED}, "other", "other", None, None) is UNDECODED

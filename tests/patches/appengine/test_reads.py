@@ -23,7 +23,6 @@ from tests.patches.appengine.messages import (
     stock,
 )
 from tests.patches.appengine.services import fresh, lazily
-from tests.support.subprocesses import answer
 
 pytestmark = pytest.mark.usefixtures("bed")
 
@@ -129,26 +128,6 @@ def test_eager_is_of_the_time_of_sending() -> None:
     assert type(sent_inside.get_result()) is datastore.Entity
     with lazyentity.eager():
         assert type(sent_outside.get_result()) is LazyEntity
-
-
-@pytest.mark.parametrize(
-    "before",
-    [
-        "import lazyentity.auto\nfrom google.appengine.api import datastore",
-        "import lazyentity.auto\nfrom google.appengine.ext import ndb",
-        "from google.appengine.ext import ndb\nimport lazyentity.auto",
-    ],
-)
-def test_the_client_of_the_cloud_is_patched_as_well(before: str) -> None:
-    """Patching App Engine's client imports it."""
-    program = f"""
-import json, warnings
-warnings.simplefilter("ignore")
-import lazyentity
-warnings.simplefilter("error", RuntimeWarning)
-{before}
-print(json.dumps(lazyentity.patched()))"""
-    assert {"datastore", "appengine"} <= {*answer("-c", program, warnings="ignore")}
 
 
 @pytest.mark.usefixtures("patched")

@@ -5,18 +5,15 @@ from __future__ import annotations
 import datetime
 import functools
 import inspect
-import math
-import warnings
 from collections.abc import Callable
 from typing import Any, Protocol
 
 from google.cloud import firestore
 from google.cloud.firestore_v1 import vector
-from google.cloud.firestore_v1.base_query import And, FieldFilter, Or
+from google.cloud.firestore_v1.base_query import FieldFilter
 from google.cloud.firestore_v1.base_vector_query import DistanceMeasure
 from google.cloud.firestore_v1.query_profile import ExplainOptions
 
-from tests.patches.firestore.describing import outcome
 from tests.patches.firestore.server import Fields
 
 WHEN = datetime.datetime(2024, 1, 2, 3, 4, 5, 678_901, tzinfo=datetime.timezone.utc)
@@ -103,18 +100,6 @@ def many_lookups(side: Any) -> Any:
 
 
 @read
-def filters(side: Any) -> Any:
-    things = _things(side)
-    queries = (
-        things.where(filter=FieldFilter("number", ">", 9)),
-        things.where(filter=FieldFilter("text", "==", "text 4")),
-        things.where(filter=FieldFilter("none", "==", None)).limit(2),
-        things.where(filter=FieldFilter("number", ">", 99)),
-    )
-    return [side.all(query.stream) for query in queries]
-
-
-@read
 def cursors(side: Any) -> Any:
     query = _things(side).order_by("number")
     found = side.all(query.limit(4).stream)
@@ -131,48 +116,6 @@ def _or_error(call: Callable[[], Any]) -> Any:
         return call()
     except Exception as error:  # noqa: BLE001  # it is compared
         return type(error), str(error)
-
-
-@read
-def other_filters(side: Any) -> Any:
-    """By each operator, and by combinations."""
-    things = _things(side)
-    filters: list[Any] = [
-        *(FieldFilter("number", name, 4) for name in ("<", "<=", "==", "!=", ">=", ">")),
-        *(FieldFilter("text", name, ["text 1", "text 2"]) for name in ("in", "not-in")),
-        FieldFilter("list", "array_contains", "a"),
-        FieldFilter("list", "array_contains_any", ["a", 7]),
-        FieldFilter("half", "==", math.nan),
-        FieldFilter("none", "!=", None),
-        Or([FieldFilter("number", "==", 1), FieldFilter("text", "==", "text 2")]),
-        And([FieldFilter("number", ">", 1), FieldFilter("number", "<", 4)]),
-    ]
-    found = [_or_error(lambda: side.all(things.where(filter=each).stream)) for each in filters]  # noqa: B023
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        positional = things.where("number", ">=", 10)
-    return [*found, side.all(positional.stream)]
-
-
-@read
-def cursors_at_the_end(side: Any) -> Any:
-    query = _things(side).order_by("number", direction="DESCENDING")
-    found = side.all(query.limit(4).stream)
-    return [
-        side.all(query.end_at(found[2]).stream),
-        side.all(query.start_at({"number": 6}).end_before({"number": 3}).stream),
-    ]
-
-
-@read
-def aggregations(side: Any) -> Any:
-    query = _things(side).where(filter=FieldFilter("number", ">", 3))
-    several = query.count(alias="all").sum("number", alias="sum").avg("half", alias="mean")
-
-    def told(results: Any) -> list[Any]:
-        return [sorted((each.alias, each.value) for each in one) for one in results]
-
-    return told(side.one(several.get)), told(side.all(several.stream))
 
 
 def _metrics(read_metrics: Callable[[], Any]) -> Any:
@@ -246,66 +189,8 @@ def a_transaction(side: Any) -> Any:
     return side.in_transaction(work)
 
 
-@read
-def values(side: Any) -> Any:
-    found = side.one(_things(side).document("07").get)
-    names = ("map.a.b", "list", "point", "vector", "when", "map", "nope", "map.nope", "number.a")
-    return [outcome(lambda: found.get(name)) for name in names]  # noqa: B023
-
-
-@read
-def equality(side: Any) -> Any:
-    one, other, third = (side.one(_things(side).document(name).get) for name in ("01", "01", "02"))
-    return one == other, one == third, one != other, hash(one) == hash(other), one == 1
-
-
-@read
-def documents_that_changed(side: Any) -> Any:
-    reference = _things(side).document("04")
-    before = side.one(reference.get)
-    side.one(lambda: reference.update({"number": 40, "map.a.c": [1]}))
-    side.one(lambda: reference.set({"more": firestore.SERVER_TIMESTAMP}, merge=True))
-    after = side.one(reference.get)
-    side.one(reference.delete)
-    return before, after, side.one(reference.get)
-
-
 def _all_of(side: Any) -> Any:
     return side.all(_things(side).order_by("number").stream)
-
-
-@read
-def writes_of_documents(side: Any) -> Any:
-    things = _things(side)
-    fields = side.one(things.document("03").get).to_dict()
-    plain = {
-        **fields,
-        "number": 100,
-        "here": things.document("01"),
-        "naive": WHEN.replace(tzinfo=None),
-    }
-    side.one(lambda: things.document("new").create(plain))
-    refused = outcome(lambda: side.one(lambda: things.document("new").create(plain)))
-    side.one(lambda: things.document("04").set({"number": 4, "a`b": [{"": 1}]}))
-    side.one(lambda: things.document("05").set({"map": {"a": {"c": 1}}, "list": []}, merge=True))
-    side.one(lambda: things.document("06").update({"map.a.b": [fields], "text": "new"}))
-    side.one(lambda: things.add({"number": 101, "at": firestore.SERVER_TIMESTAMP}, "added"))
-    missing = outcome(lambda: side.one(lambda: things.document("no").update({"a": 1})))
-    return refused[0], missing[0], [each.to_dict() for each in _all_of(side)]
-
-
-@read
-def a_batch(side: Any) -> Any:
-    things, batch = _things(side), side.client.batch()
-    batch.create(things.document("new"), {"number": 100})
-    batch.set(things.document("01"), {"number": 1, "map": {"a": None}})
-    batch.set(things.document("02"), {"map": {"new": 1}}, merge=True)
-    batch.set(things.document("03"), {"number": 33, "text": "no"}, merge=["number"])
-    batch.update(things.document("04"), {"map.a": b"bytes", "number": firestore.Increment(1)})
-    batch.update(things.document("05"), {"list": firestore.ArrayUnion([1, "b"]), "text": "t"})
-    batch.delete(things.document("06"))
-    results = side.one(batch.commit)
-    return len(results), [each.to_dict() for each in _all_of(side)]
 
 
 @read
@@ -332,9 +217,3 @@ def a_bulk_writer(side: Any) -> Any:
     writer.set(things.document("01"), {"map": {"new": 1}}, merge=True)
     writer.close()
     return [each.to_dict() for each in _all_of(side)]
-
-
-@read
-def deletion_of_all(side: Any) -> Any:
-    deleted = side.one(lambda: side.client.recursive_delete(_things(side)))
-    return deleted, side.all(_things(side).stream)

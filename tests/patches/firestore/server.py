@@ -5,15 +5,12 @@ from __future__ import annotations
 import datetime
 import functools
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from typing import Any
 
 import grpc
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from lazyentity.bench.server.firestore import (
-    SERVICE,
     FirestoreService,
     Refusal,
     encoded,
@@ -30,17 +27,6 @@ class Fields(dict[str, Any]):
     def serialised(self) -> bytes:
         """The document of these fields alone."""
         return encoded(self)
-
-
-@contextmanager
-def serving(handlers: dict[str, Any]) -> Iterator[int]:
-    """Run a server of methods of Firestore's API while inside, and give its port."""
-    server = grpc.server(ThreadPoolExecutor(8))
-    server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(SERVICE, handlers),))
-    port = server.add_insecure_port("127.0.0.1:0")
-    server.start()
-    yield port
-    server.stop(None).wait()
 
 
 class DocumentServer(FirestoreService):

@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import multiprocessing
-import pickle
-from pathlib import Path
 from typing import Any
 
 import pytest
 from google.cloud import firestore
 
 import lazyentity
-from tests.patches.firestore.conftest import EMULATOR_HOST, Make
-from tests.patches.firestore.describing import is_lazy, outcome
-from tests.patches.firestore.server import DocumentServer
+from tests.patches.firestore.conftest import Make
+from tests.patches.firestore.describing import is_lazy
 from tests.support.concurrency import together
-from tests.support.subprocesses import answer
 
 pytestmark = pytest.mark.usefixtures("numbered")
 
@@ -40,15 +36,6 @@ def test_a_stream_over_the_end_of_the_patch(side: Any) -> None:
     things = side.client.collection("things").order_by("number")
     found = side.all(things.stream, lazyentity.unpatch)
     assert [each.to_dict()["number"] for each in found] == list(range(20))
-
-
-def test_pickles_and_texts(client: Any) -> None:
-    """A client cannot be pickled, and neither can the snapshots of it, lazy or not."""
-    stock = client.document("things/01").get()
-    lazyentity.patch("firestore", strict=True)
-    lazy = client.document("things/01").get()
-    assert outcome(lambda: pickle.dumps(stock)) == outcome(lambda: pickle.dumps(lazy))
-    assert repr(stock).partition(" at ")[0] == repr(lazy).partition(" at ")[0]
 
 
 def test_threads_read_one_snapshot(client: Any, frequent_switches: None) -> None:
@@ -133,28 +120,3 @@ def test_reads_inside_and_outside_of_eager(side: Any) -> None:
         first = side.next(stream)
     assert not any(map(is_lazy, [first, *side.all(lambda: stream)]))
     assert all(map(is_lazy, side.all(things.stream)))
-
-
-def test_eager_by_the_environment(monkeypatch: pytest.MonkeyPatch, side: Any) -> None:
-    monkeypatch.setenv("LAZYENTITY_EAGER", "1")
-    lazyentity.patch("firestore", strict=True)
-    for each in (side.client, lazyentity.wrap(side.client)):
-        assert not is_lazy(side.one(each.document("things/01").get))
-    assert "firestore" in lazyentity.patched()
-
-
-_PROGRAM = """
-import json
-from google.auth.credentials import AnonymousCredentials
-from google.cloud import firestore
-client = firestore.Client(project="p", credentials=AnonymousCredentials())
-print(json.dumps(["_data" in vars(each) for each in client.collection("things").stream()]))
-"""
-
-
-def test_a_program_that_knows_nothing_of_lazyentity(server: DocumentServer, tmp_path: Path) -> None:
-    """It reads lazily if ``lazyentity run`` runs it."""
-    program = tmp_path / "program.py"
-    program.write_text(_PROGRAM)
-    environment = {EMULATOR_HOST: f"127.0.0.1:{server.port}"}
-    assert answer("-m", "lazyentity", "run", str(program), **environment) == [False] * 20

@@ -48,7 +48,7 @@ def test_same_outcomes_on_an_emulator(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each system test has the outcome that it has without the patch.
 
     They run on Google's emulator of Firestore in native mode. Tests of listeners are left
-    out, which depend on the time: test_other_reads.py compares what listeners get.
+    out, which depend on the time: test_listeners.py compares what listeners get.
     """
     folder = suite.fetch(SYSTEM_TESTS)
     found = []

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import copy
-import datetime
 from typing import Any
 
 import pytest
 from google.auth.credentials import AnonymousCredentials
 from google.cloud import firestore
-from google.cloud.firestore_v1 import vector
 from google.cloud.firestore_v1.types import firestore as types
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lazyentity.codec.undecoded import UNDECODED
-from lazyentity.native.documents import DocumentBytes, DocumentFields, DocumentReader
 from lazyentity.patches.firestore import snapshots
 from lazyentity.patches.firestore.responses import NO_METRICS, QueryResponse
 from tests.patches.firestore.describing import outcome
@@ -77,37 +73,6 @@ def test_other_responses_are_the_clients(name: str) -> None:
     ):
         raw = types.RunQueryResponse.serialize(response)
         assert type(QueryResponse.deserialize(raw)) is types.RunQueryResponse
-
-
-@pytest.mark.parametrize("name", ["\ud800", 1, None])
-def test_names_that_are_no_text(name: Any, lazy: Any) -> None:
-    """A lone surrogate is in no document."""
-    fields = lazy.fields(snapshots.READER, None)
-    if isinstance(name, str):
-        assert fields.get([name]) is UNDECODED
-    else:
-        with pytest.raises(TypeError):
-            fields.get([name])
-
-
-def test_objects_that_nobody_filled() -> None:
-    """Python code can make one; it must not crash."""
-    make: Any = DocumentReader
-    for timestamp in (int, datetime.date, 5, "datetime"):
-        with pytest.raises(TypeError):
-            make(
-                **dict.fromkeys(("geo_point", "reference", "field", "document"), int),
-                references=(),
-                errors=(),
-                vector=vector.Vector,
-                timestamp=timestamp,
-            )
-    bytes_alone: Any = DocumentBytes.__new__(DocumentBytes)
-    assert bytes_alone.name == ""
-    blank: Any = DocumentFields.__new__(DocumentFields)
-    for read in (blank.data, blank.to_dict, blank.names, lambda: blank.get(["a"])):
-        with pytest.raises((AttributeError, TypeError)):
-            read()
 
 
 CLIENTS: list[Any] = [

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from google.auth.credentials import AnonymousCredentials
 from google.cloud import firestore
-from google.cloud.firestore_v1 import base_client, base_query, vector
+from google.cloud.firestore_v1 import base_client, base_query
 from google.protobuf.message import DecodeError
 from hypothesis import given
 from hypothesis import strategies as st
@@ -29,8 +29,6 @@ from tests.patches.firestore.documents import (
     response_of,
     serialised_responses,
 )
-from tests.patches.firestore.reading import WHEN
-from tests.support.strategies.wire import delimited, encode, integer, message
 
 CLIENT = firestore.Client(project="p", credentials=AnonymousCredentials())
 COLLECTION = CLIENT.collection("things")
@@ -89,47 +87,9 @@ READS: dict[str, Callable[[Any], Any]] = {
 """Every way to read fields; ``_data`` and the message have the client's own copies of them."""
 
 
-def _objects(value: Any, path: str, found: dict[str, list[Any]]) -> None:
-    """Collect the values in a value by where they are."""
-    found.setdefault(path, []).append(value)
-    if isinstance(value, dict):
-        for name, item in value.items():
-            _objects(item, f"{path}/{name}", found)
-    elif isinstance(value, (list, vector.Vector)):
-        for at, item in enumerate(value):
-            _objects(item, f"{path}/{at}", found)
-
-
-def _identities(results: dict[str, list[Any]]) -> dict[str, list[int]]:
-    """Say of the values at each place which of them are one object: the number of the first."""
-    found: dict[str, list[Any]] = {}
-    for path, values in results.items():
-        for value in values:
-            _objects(value, path, found)
-    return {
-        path: [next(at for at, one in enumerate(values) if one is value) for value in values]
-        for path, values in found.items()
-    }
-
-
 def _told(snapshot: Any, reads: list[str]) -> Any:
-    """Read a snapshot in some order; return the results, and which of them are one object."""
-    results: dict[str, list[Any]] = {}
-    told = []
-    for name in reads:
-        try:
-            value = READS[name](snapshot)
-        except Exception as error:  # noqa: BLE001  # it is compared
-            told.append((type(error), str(error)))
-            continue
-        told.append(described(value))
-        # Copies of the same fields.
-        place = name if name in PATHS else ""
-        if name != "_to_protobuf":
-            results.setdefault(
-                place.replace(".", "/") and f"/{place.replace('.', '/')}", []
-            ).append(value)
-    return told, _identities(results)
+    """Read a snapshot in some order; return the results."""
+    return [outcome(lambda: READS[name](snapshot)) for name in reads]  # noqa: B023
 
 
 _reads = st.lists(st.sampled_from(sorted(READS)), min_size=2, max_size=6)
@@ -216,31 +176,6 @@ def lazy(fields: Any, collection: Any = COLLECTION) -> Any:
     return lazy_query(responses.QueryResponse.deserialize(raw), collection, PARENT)
 
 
-RICH: dict[str, Any] = {
-    "a": {
-        "b": [math.nan, 2**40, "text", b"bytes", CLIENT.document("things/two"), {"a": None}],
-        "a": {"a": firestore.GeoPoint(1.5, 2.5), "b": WHEN},
-    },
-    "b": vector.Vector([1.5, math.nan]),
-    "c": [WHEN, CLIENT.document("things/two"), {"__int__": 5}, {"__v": 1}],
-    "__v": {"__type__": "__vector__", "value": [1, 2]},
-    "x": {"__oid__": "5" * 24, "more": 1},
-}
-
-
-@pytest.mark.parametrize("first", sorted(READS))
-@pytest.mark.parametrize(
-    "fields",
-    # A document with __type__ is decoded as a whole at once.
-    [RICH, {**RICH, "__type__": "Order"}, {"__int__": 7}, {"__v": 7}, {"a": {"__int__": 7}}],
-)
-def test_two_reads_share_what_those_of_stock_share(fields: dict[str, Any], first: str) -> None:
-    for name in READS:
-        raw = response_of(fields)
-        expected = stock_query(responses.QueryResponse._real.deserialize(raw), COLLECTION, PARENT)
-        assert _told(lazy(raw), [first, name, first]) == _told(expected, [first, name, first]), name
-
-
 def test_not_a_number_equals_itself() -> None:
     """It was decoded anew by each read, and equals no other."""
     snapshot = lazy({"f": math.nan, "l": [math.nan]})
@@ -265,42 +200,6 @@ def test_values_are_decoded_once() -> None:
     assert snapshot.to_dict()["c"] is snapshot.get("c")
     assert sorted(lazyentity.decoded(snapshot)) == ["a", "c", "d"]
     assert "_data" not in vars(snapshot)
-
-
-def test_bytes_are_dropped_with_the_last_field() -> None:
-    """Unless they say more than the values."""
-    plain = lazy({"a": "text", "b": vector.Vector([1.0])})
-    assert plain.to_dict()["a"] == "text"
-    assert vars(plain)["_lazyentity_fields"].document is None
-    kinds = [
-        delimited(77, "unknown"),
-        message(2, delimited(1, "t"), message(2, message(10, integer(2, 1)))),
-    ]
-    for more in kinds:
-        snapshot = lazy(encode([message(1, delimited(1, DOCUMENT), more)]))
-        raw = lazyentity.raw(snapshot)
-        snapshot.to_dict()
-        assert lazyentity.raw(snapshot) == raw
-
-
-def test_attributes_that_somebody_sets_count() -> None:
-    """As programs do that make a snapshot of another one."""
-    snapshot, other = lazy({"a": 1}), lazy({"a": 1})
-    snapshot._exists = False
-    assert snapshot.to_dict() is None
-    assert snapshot.get("a") is None
-    made: Any = lazyentity.materialize(snapshot)
-    assert made.exists is False
-    other._data = {"a": 2}
-    assert other.to_dict() == {"a": 2}
-    assert other.get("a") == 2
-
-
-def test_data_of_a_blank_instance() -> None:
-    blank = object.__new__(firestore.DocumentSnapshot)
-    with pytest.raises(AttributeError, match="DocumentSnapshot' object has no attribute '_data'"):
-        blank._data  # noqa: B018
-    assert not hasattr(firestore.DocumentSnapshot, "_data")
 
 
 def test_snapshots_outlive_the_patch() -> None:
@@ -337,19 +236,6 @@ def test_errors_name_document_and_field(fields: Any, path: str) -> None:
         assert note == f"while decoding field {path} of the document '{DOCUMENT}'"
     assert snapshot.get("good.a") == 1
     assert snapshot.exists
-
-
-def test_order_of_fields() -> None:
-    """As received; a protobuf map has another order."""
-    names = [f"name {number * 7 % 40}" for number in range(40)]
-    entries = [
-        message(2, delimited(1, name), delimited(2, encode([integer(2, 1)]))) for name in names
-    ]
-    raw = encode([message(1, delimited(1, DOCUMENT), *entries)])
-    assert list(lazy(raw).to_dict()) == names
-    read = lazy(raw)
-    assert read.get("`name 7`") == 1
-    assert list(read.to_dict()) == names
 
 
 class _SignallingClient(firestore.Client):

@@ -5,12 +5,9 @@ from __future__ import annotations
 import datetime
 from collections.abc import Iterator
 from typing import Any
-from unittest import mock
 
 import pytest
 from google.api_core.datetime_helpers import DatetimeWithNanoseconds
-from google.auth.credentials import AnonymousCredentials
-from google.cloud import firestore
 from google.cloud.firestore_v1 import vector
 from google.cloud.firestore_v1.base_vector_query import DistanceMeasure
 from google.cloud.firestore_v1.types import document as document_pb2
@@ -19,7 +16,7 @@ from google.protobuf.message import DecodeError
 import lazyentity
 from lazyentity.firestore import from_bytes
 from tests.patches.firestore.describing import described, is_lazy
-from tests.patches.firestore.reading import WHEN, fill
+from tests.patches.firestore.reading import fill
 from tests.patches.firestore.server import DocumentServer
 
 NANOSECONDS = DatetimeWithNanoseconds(
@@ -52,17 +49,6 @@ def test_nothing_else_changes(side: Any) -> None:
     assert _are_lazy(side, side.client) == _are_lazy(side, wrapped) == {True}
     lazyentity.unpatch("firestore")
     for client, expected in ((side.client, False), (wrapped, True), (side.client, False)):
-        assert _are_lazy(side, client) == {expected}
-
-
-@pytest.mark.parametrize("eager", [False, True])
-def test_the_mode_of_the_patch_does_not_matter(eager: bool, side: Any) -> None:
-    lazyentity.patch("firestore", strict=True, eager=eager)
-    for client, expected in (
-        (side.client, not eager),
-        (lazyentity.wrap(side.client, eager=not eager), eager),
-        (lazyentity.wrap(side.client, eager=eager), not eager),
-    ):
         assert _are_lazy(side, client) == {expected}
 
 
@@ -223,36 +209,6 @@ def test_columns(patched: bool, client: Any, server: DocumentServer) -> None:
     assert lazyentity.columns([missing, found[1]], ["number"]) == {"number": [None, 1]}
     with pytest.raises(ValueError, match=r"a\.\.b"):
         lazyentity.columns(found, ["a..b"])
-
-
-def test_tables(client: Any) -> None:
-    stream = lazyentity.wrap(client).collection("things").stream
-    pandas, pyarrow = map(pytest.importorskip, ("pandas", "pyarrow"))
-    frame = lazyentity.to_pandas(stream(), ["number", "half", "text", "when", "flag", "none"])
-    assert frame["number"].dtype == "int64"
-    assert list(frame["number"]) == list(range(12))
-    assert frame["when"].dtype == pandas.DatetimeTZDtype("us", "UTC")
-    assert set(frame["when"]) == {pandas.Timestamp(WHEN)}
-    assert frame["flag"].dtype == bool
-    table = lazyentity.to_arrow(stream(), ["number", "when", "map", "bytes"])
-    assert table.schema.field("number").type == pyarrow.int64()
-    assert table.schema.field("when").type == pyarrow.timestamp("us", "UTC")
-    assert table["when"].to_pylist() == [WHEN] * 12
-    assert [each["a"]["b"] for each in table["map"].to_pylist()] == list(range(12))
-    with pytest.raises(TypeError, match="which Arrow lacks"):
-        lazyentity.to_arrow(stream(), ["point"])
-
-
-def test_a_client_that_was_never_used() -> None:
-    """Wrapping sends nothing."""
-    own: Any = firestore.Client(project="p", credentials=AnonymousCredentials())
-    wrapped = lazyentity.wrap(own)
-    assert own._firestore_api_internal is None
-    assert wrapped == own
-    assert own == wrapped
-    assert wrapped != 1
-    # The other one decides, as a stock client lets it.
-    assert wrapped == mock.ANY
 
 
 def test_keys_and_missing_fields_of_columns(client: Any) -> None:

@@ -7,12 +7,10 @@ import datetime
 import pickle
 from collections.abc import Callable
 from typing import Any
-from unittest import mock
 
 import pytest
 from google.cloud import firestore
 from google.cloud.firestore_v1 import _helpers, vector
-from google.cloud.firestore_v1.services.firestore.client import FirestoreClient
 from google.cloud.firestore_v1.types import firestore as types
 from google.cloud.firestore_v1.types import write as write_pb2
 from hypothesis import example, given, settings
@@ -131,24 +129,6 @@ def test_messages_are_plain_ones(name: str) -> None:
     assert sorted(repr(_write(name))) == sorted(repr(stock))
 
 
-def test_missing_messages_raise_as_before() -> None:
-    empty = write_pb2.Write.__new__(write_pb2.Write)
-    with pytest.raises(AttributeError, match=r"^Unknown field for Write: _pb$"):
-        empty._pb  # noqa: B018
-    with pytest.raises(AttributeError, match=r"^type object 'Write' has no attribute '_pb'$"):
-        write_pb2.Write._pb  # noqa: B018
-
-
-def test_a_changed_message_is_sent_as_it_is_then(client: Any, server: Any) -> None:
-    batch = client.batch()
-    batch.set(client.document("things/one"), {"a": 1})
-    batch.set(client.document("things/two"), {"a": 1})
-    batch._write_pbs[0].update.fields["a"].integer_value = 7
-    batch.commit()
-    assert client.document("things/one").get().to_dict() == {"a": 7}
-    assert client.document("things/two").get().to_dict() == {"a": 1}
-
-
 def test_nothing_is_parsed_to_be_sent(side: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     parsed = []
     original = messages._Parsed.__get__
@@ -164,23 +144,6 @@ def test_nothing_is_parsed_to_be_sent(side: Any, monkeypatch: pytest.MonkeyPatch
     side.one(lambda: side.client.collection("things").add(PLAIN, "two"))
     assert parsed == []
     assert side.one(reference.get).get("a") == 1
-
-
-def test_a_mock_in_place_of_the_api(client: Any) -> None:
-    """It gets the request that the client's code makes."""
-    api = mock.create_autospec(FirestoreClient, instance=True)
-    api.commit.return_value = types.CommitResponse(write_results=[{}])
-    client._firestore_api_internal = api
-    reference = client.document("things/one")
-    reference.set(PLAIN)
-    request = api.commit.call_args.kwargs["request"]
-    writes = STOCK["set_no_merge"](reference._document_path, PLAIN)
-    assert request == {
-        "database": client._database_string,
-        "writes": writes,
-        "transaction": None,
-    }
-    client._firestore_api_internal = None
 
 
 def test_deep_values() -> None:
@@ -234,11 +197,3 @@ def test_another_thread_moves_names() -> None:
                 assert len(document.fields) >= len(names)
 
     meanwhile(move, write_often)
-
-
-def test_unpatched_writes_are_stock() -> None:
-    """Messages made before are sent all the same."""
-    before = _write("set_no_merge")
-    lazyentity.unpatch("firestore")
-    assert raw_of(_write("set_no_merge")) is None
-    assert before == _write("set_no_merge")

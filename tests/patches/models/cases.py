@@ -20,10 +20,7 @@ from tests.patches.models.pairs import (
     FEW,
     FEWER,
     ModelPair,
-    assigning,
-    deleting,
     is_lazy,
-    reading,
     undecoded,
 )
 from tests.patches.models.shapes import Stored
@@ -66,20 +63,9 @@ ON_ENTITIES: list[Operation] = [
 """Functions that take entities of google-cloud-datastore."""
 
 
-def is_kept(name: str, entity: Any) -> bool:
-    """Say whether reading an attribute twice gives one object."""
-    return getattr(entity, name) is getattr(entity, name)
-
-
 def on_values(operation: Operation, entity: Any) -> Any:
     """Apply ``operation`` to the values of a model."""
     return operation(entity._values)
-
-
-def state_of(name: str, entity: Any) -> Any:
-    """Return the state of a property's value."""
-    prop = entity._properties[name]
-    return prop._has_value(entity), prop._is_initialized(entity)
 
 
 class Cases:
@@ -89,51 +75,7 @@ class Cases:
     """The two models of an entity."""
     stored: ClassVar[st.SearchStrategy[Stored]]
     changed: ClassVar[st.SearchStrategy[Stored]]
-    further_names: ClassVar[tuple[str, ...]] = ("key", "dynamic", "unknown")
-    """Attributes that are read beside the properties."""
     copies_may_fail: ClassVar[bool] = True
-
-    @FEWER
-    @given(stored=STORED)
-    def test_what_the_library_stored(self, stored: Stored) -> None:
-        """All of the model is the same, read at once."""
-        self.pair.assumed(stored.raw).agree()
-
-    @FEWER
-    @given(stored=CHANGED)
-    def test_what_others_stored(self, stored: Stored) -> None:
-        """The models are equal also if the entity does not fit the model's class."""
-        self.pair.assumed(stored.raw).agree()
-
-    @FEWER
-    @given(stored=ENTITIES, data=st.data())
-    def test_attributes_in_any_order(self, stored: Stored, data: st.DataObject) -> None:
-        """Each has the value, or raises the error, that it has in stock, the second time, too."""
-        pair = self.pair.assumed(stored.raw)
-        names = [*stored.shape.names, *self.further_names]
-        for name in data.draw(st.permutations(names)):
-            for _ in range(2):
-                pair.both(reading(name))
-            pair.both(partial(is_kept, name))
-        pair.agree()
-
-    @pytest.mark.parametrize("duplicate", COPIES.values(), ids=COPIES.keys())
-    @FEW
-    @given(stored=ENTITIES, data=st.data())
-    def test_copies(self, duplicate: Operation, stored: Stored, data: st.DataObject) -> None:
-        """Copies are stock's, and are as independent of the original as stock's are."""
-        pair = self.pair.assumed(stored.raw)
-        for name in data.draw(st.lists(st.sampled_from(stored.shape.names), max_size=2)):
-            pair.both(reading(name))
-        copies = pair.twins(duplicate)
-        assert copies is not None or self.copies_may_fail
-        if copies is None:
-            return
-        first = data.draw(st.sampled_from([pair, copies]))
-        for name in stored.shape.names[:2]:
-            first.both(assigning(name, data.draw(stored.shape.values.get(name, st.none()))))
-        pair.agree()
-        copies.agree()
 
     @FEW
     @given(stored=ENTITIES)
@@ -146,24 +88,6 @@ class Cases:
         if not isinstance(dumped, Raised):
             names = [argument for _, argument, _ in pickletools.genops(dumped)]
             assert not any("lazyentity" in name for name in names if isinstance(name, str))
-
-    @FEWER
-    @given(stored=ENTITIES, data=st.data())
-    def test_what_put_sends(self, stored: Stored, data: st.DataObject) -> None:
-        """It is the same after reads, assignments and deletions."""
-        pair = self.pair.assumed(stored.raw)
-        for name in data.draw(st.lists(st.sampled_from(stored.shape.names), max_size=3)):
-            match data.draw(st.sampled_from(["read", "assign", "delete"])):
-                case "read":
-                    pair.both(reading(name))
-                case "assign":
-                    pair.both(assigning(name, data.draw(stored.shape.values.get(name, st.none()))))
-                case _:
-                    pair.both(deleting(name))
-        for _ in range(2):
-            pair.both(self.pair.written)
-        pair.agree()
-        pair.both(self.pair.written)
 
 
 class ModelCases(Cases):
@@ -201,22 +125,6 @@ class ModelCases(Cases):
             message = "is, or holds, an undecoded property"
             with self.pair.patched(), pytest.raises(TypeError, match=message):
                 made._values[name]
-
-    @FEWER
-    @given(stored=ENTITIES)
-    def test_to_dict(self, stored: Stored) -> None:
-        self.pair.assumed(stored.raw).agree(
-            lambda entity: entity.to_dict(),
-            lambda entity: entity.to_dict(include=stored.shape.names[:2]),
-        )
-
-    @FEWER
-    @given(stored=ENTITIES)
-    def test_repr(self, stored: Stored) -> None:
-        """The text is the same, and showing a model does not change it."""
-        pair = self.pair.assumed(stored.raw)
-        pair.agree(repr)
-        pair.both(repr)
 
     @FEWER
     @given(stored=ENTITIES, read=st.booleans())
@@ -268,28 +176,6 @@ class ModelCases(Cases):
         for operation in data.draw(st.permutations(operations)):
             pair.both(partial(on_values, operation))
         pair.agree()
-
-    @FEWER
-    @given(stored=ENTITIES)
-    def test_structure(self, stored: Stored) -> None:
-        """Which properties there are, which have values, and the key."""
-        pair = self.pair.assumed(stored.raw)
-        pair.both(lambda entity: sorted(entity._properties))
-        pair.both(lambda entity: sorted(vars(entity)))
-        pair.both(lambda entity: (entity.key, entity._has_complete_key(), entity._projection))
-        for name in list(pair.stock._properties):
-            pair.both(partial(state_of, name))
-        pair.agree()
-
-    @FEWER
-    @given(stored=ENTITIES, data=st.data())
-    def test_populate(self, stored: Stored, data: st.DataObject) -> None:
-        pair = self.pair.assumed(stored.raw)
-        names = data.draw(st.sets(st.sampled_from(stored.shape.names)))
-        values = {
-            name: data.draw(stored.shape.values.get(name, st.none())) for name in sorted(names)
-        }
-        pair.agree(lambda entity: entity.populate(**copy.deepcopy(values)))
 
     @FEW
     @given(stored=ENTITIES)

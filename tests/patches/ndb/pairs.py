@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 import pytest
+from google.cloud import ndb
+from google.cloud.datastore.entity import Entity
 from google.cloud.ndb import model
+from hypothesis.stateful import rule
 
 from lazyentity import LazyEntity
 from lazyentity.patches.ndb import reads
 from lazyentity.patches.ndb.seams import CLIENT as PATCHED_CLIENT
+from tests.patches.models.machine import ModelTwins
 from tests.patches.models.pairs import ModelPair, applied, stopped_clocks
 from tests.patches.ndb.clients import make_client
 from tests.patches.ndb.model_snapshots import order_blobs, snapshot
@@ -105,6 +109,25 @@ class Pair(ModelPair):
         """As :meth:`seen`, where the test has changed the repr of points."""
         with CLIENT.context():
             return _seen(call)
+
+
+class Twins(ModelTwins):
+    """Models of ndb to which the same is done, in the context of a test."""
+
+    ndb = ndb
+    kind = Pair
+
+    def __init__(self) -> None:
+        super().__init__(nullcontext())
+
+    @staticmethod
+    def type_of(value: Any) -> Any:
+        """Return the type that stock's value has."""
+        return Entity if isinstance(value, Entity) else type(value)
+
+    @rule()
+    def convert(self) -> None:
+        self.pair.both(model._entity_to_ds_entity)
 
 
 def fixed_now() -> AbstractContextManager[Any]:

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from google.cloud import ndb
 
 import lazyentity
 from lazyentity.patches.clients import ClientName
@@ -171,15 +170,6 @@ class Sides:
             assert of_eager == of_stock
             assert of_lazy == ({"LazyValues" if lazy else "dict"} if of_stock else set())
         return stock
-
-
-def asked(query: Any, *ways: Callable[[Any], Any]) -> list[Any]:
-    """Ask for the results of a query in each way, with an empty cache of the context each time."""
-    found = []
-    for ask in ways:
-        ndb.get_context().clear_cache()
-        found.append(ask(query))
-    return found
 
 
 def read_counted(sides: Sides, cache: Any, read: Any, **options: Any) -> tuple[Any, list[str]]:

@@ -18,9 +18,6 @@ ALL = range(1, COUNT + 1)
 MISSING = COUNT + 1
 """An id without an item."""
 
-REFUSED = 13
-"""The id that the hook before a get refuses."""
-
 
 class Residence(ndb.Model):
     street = ndb.StringProperty()
@@ -80,10 +77,6 @@ class Item(ndb.Model):
     computed = ndb.ComputedProperty(lambda item: f"{item.parity} {item.number}")
 
 
-ODD = Item.parity == "odd"
-"""A filter of items."""
-
-
 def item_keys(*numbers: int) -> list[Any]:
     return [ndb.Key(Item, number) for number in numbers]
 
@@ -121,8 +114,6 @@ class Hooked(ndb.Model):
     @classmethod
     def _pre_get_hook(cls, key: Any) -> None:
         cls.asked.append(key.id())
-        if key.id() == REFUSED:
-            raise LookupError("refused by the hook")
 
     @classmethod
     def _post_get_hook(cls, key: Any, future: Any) -> None:

@@ -2,66 +2,22 @@
 
 from __future__ import annotations
 
-import pickle
 from typing import Any
 
 import pytest
 from google.cloud import ndb
 from google.cloud.datastore import Entity, helpers
-from google.cloud.ndb import _eventloop, model
+from google.cloud.ndb import _eventloop
 from google.cloud.ndb.global_cache import _InProcessGlobalCache
 
 import lazyentity
 from tests.patches.ndb.caches import counted_calls
 from tests.patches.ndb.describing import storages
-from tests.support.forks import answer
 
 
 class Thing(ndb.Model):
     number = ndb.IntegerProperty()
     name = ndb.StringProperty("n")
-
-
-_READ = """
-import json
-from google.cloud import ndb
-from google.cloud.datastore import helpers
-from google.cloud.datastore_v1.types import entity
-from tests.patches.ndb.clients import make_client
-Thing = type("Thing", (ndb.Model,), {{"number": ndb.IntegerProperty()}})
-client = make_client({loopback!r}, namespace={namespace!r})
-with client.context():
-    key = Thing(id=1, number=5).put()
-with client.context():
-    found = key.get()
-made = helpers.entity_from_protobuf(entity.Entity())
-print(json.dumps([found.number, type(found._values).__name__, type(made).__name__]))
-"""
-
-
-@pytest.mark.parametrize("call", ["patch()", 'patch("ndb")'])
-@pytest.mark.parametrize("clients", [("ndb", "datastore"), ("datastore", "ndb")])
-@pytest.mark.parametrize("place", [0, 1])
-def test_orders_of_imports(
-    loopback: str, namespace: str, call: str, clients: tuple[str, ...], place: int
-) -> None:
-    """The order of imports and of patch() does not matter."""
-    steps = [f"from google.cloud import {client}" for client in clients]
-    steps.insert(place, f"import lazyentity; lazyentity.{call}")
-    program = "\n".join(steps) + _READ.format(loopback=loopback, namespace=namespace)
-    kind = "LazyEntity" if call == "patch()" else "Entity"
-    assert answer("-c", program) == [5, "LazyValues", kind]
-
-
-def test_get_multi_is_the_function_of_its_module() -> None:
-    """Pickle demands it of a function that stands in two modules."""
-    original = ndb.get_multi
-    for _ in range(2):
-        lazyentity.patch("ndb", strict=True)
-        assert ndb.get_multi is not original
-        assert pickle.loads(pickle.dumps(ndb.get_multi)) is ndb.get_multi
-        lazyentity.unpatch()
-        assert ndb.get_multi is model.get_multi is original
 
 
 @pytest.fixture

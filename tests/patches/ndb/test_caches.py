@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import copy
 import functools
-import pickle
 from collections.abc import Callable
 from contextlib import nullcontext
 from typing import Any
 
 import pytest
 from google.cloud import ndb
-from google.cloud.ndb import model
 
 import lazyentity
 from tests.patches.models.pairs import undecoded
@@ -21,10 +18,9 @@ from tests.patches.ndb.caches import (
     parsed,
 )
 from tests.patches.ndb.describing import storages
-from tests.patches.ndb.model_snapshots import Described, attempt, describe
+from tests.patches.ndb.model_snapshots import describe
 from tests.patches.ndb.sides import Sides, read_counted
 from tests.patches.ndb.stored import (
-    COUNT,
     Circle,
     Constructed,
     Dotted,
@@ -54,18 +50,6 @@ def read(loopback_sides: Sides, cache: Any) -> Read:
 
 def _all_stored() -> Any:
     return ndb.get_multi(stored_keys())
-
-
-FIRST: list[Callable[[Any], Any]] = [
-    *(copy.copy, copy.deepcopy, model._entity_to_ds_entity),
-    lambda found: pickle.loads(pickle.dumps(found)),
-    lambda found: found._values.copy(),
-    lambda found: found.to_dict(include=["number", "address", "tags"]),
-    lambda found: found.populate(number=5),
-    lambda found: delattr(found, "number"),
-    lambda found: {name: prop._has_value(found) for name, prop in found._properties.items()},
-    lambda found: [found == found, found == copy.copy(found)],  # the operation
-]
 
 
 class TestHits:
@@ -103,36 +87,6 @@ class TestHits:
                         assert storages(_all_stored()) == {"dict"}
                     assert calls == expected
 
-    @pytest.mark.parametrize("kind", [Item, Dotted, Loose, Shape, Hooked, Constructed])
-    def test_whatever_is_done_first(self, loopback_sides: Sides, read: Read, kind: Any) -> None:
-        """Nothing has to be read of a model before something else works."""
-
-        def first(operation: Callable[[Any], Any]) -> Any:
-            found = stored_key(kind).get()
-            done = attempt(lambda: operation(found))
-            # Stock leaves the order of the names in the texts of entities to chance.
-            return [Described("", done.form) if done.form else done, found]
-
-        read(lambda: stored_key(kind).get())
-        stock = [read(functools.partial(first, operation)) for operation in FIRST]
-        assert all(calls == [] for _, calls in stock)
-        with loopback_sides.lazily():
-            assert [read(functools.partial(first, operation)) for operation in FIRST] == stock
-
-    def test_of_some(self, loopback_sides: Sides, read: Read) -> None:
-        """Hits, misses and missing entities in one read."""
-
-        def some() -> Any:
-            return ndb.get_multi([stored_key(Item, number) for number in (1, COUNT + 1, 2, 3)])
-
-        with loopback_sides.context():
-            stock = describe(some())
-        with loopback_sides.lazily():
-            read(lambda: stored_key(Item, 2).get())
-            for _ in range(2):
-                # Missing models are requested again.
-                assert read(some) == (stock, ["lookup"])
-
     def test_hooks(self, loopback_sides: Sides, read: Read) -> None:
         def hooked() -> Any:
             Hooked.got.clear()
@@ -144,12 +98,6 @@ class TestHits:
         stock, _ = read(hooked)
         with loopback_sides.lazily():
             assert read(hooked) == (stock, [])
-
-    def test_the_context_comes_first(self, loopback_sides: Sides, cache: Any) -> None:
-        with loopback_sides.lazy_context(global_cache=cache):
-            found = stored_key().get()
-            assert stored_key().get() is found
-            assert stored_key().get(use_cache=False) is not found
 
 
 def _put_alone() -> Any:

@@ -12,12 +12,8 @@ from tests.patches.ndb.describing import storages
 from tests.patches.ndb.sides import Scenarios, Sides
 from tests.patches.ndb.stored import (
     MISSING,
-    Constructed,
-    Dotted,
     Hooked,
     Item,
-    Loose,
-    Shape,
     item_keys,
 )
 
@@ -137,15 +133,3 @@ def reads_in_a_transaction() -> Any:
 
 test_on_each_server = ON_EACH_SERVER.on_each_server()
 test_on_one_server = ON_ONE_SERVER.on_one_server()
-
-
-@pytest.mark.parametrize("names", [("ndb",)], ids=["ndb"])
-@pytest.mark.parametrize("kind", [Item, Dotted, Shape, Hooked, Constructed, Loose])
-@pytest.mark.parametrize("legacy", [True, False], ids=["legacy", "modern"])
-def test_transactions_of_every_kind(loopback_sides: Sides, kind: Any, *, legacy: bool) -> None:
-    def change() -> Any:
-        key = ndb.Key(kind, 1)
-        ndb.transaction(lambda: _changed(key.get()))
-        return _again(key)
-
-    loopback_sides.check(change, writes=True, lazy=None, legacy_data=legacy)

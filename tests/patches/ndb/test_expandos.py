@@ -145,13 +145,6 @@ OPERATIONS: dict[str, Callable[[Any], Any]] = {
 }
 
 
-@pytest.mark.parametrize("kind", [kind.__name__ for kind in CLASSES])
-def test_every_class_reads_and_writes_as_stock(kind: str) -> None:
-    """The property that is read first makes no difference."""
-    for name in PROPERTIES:
-        Pair.of(entity_of(kind, PROPERTIES)).agree(reading(name), written)
-
-
 @FEWER
 @given(names=st.lists(st.sampled_from(sorted(OPERATIONS)), max_size=6))
 @pytest.mark.parametrize("kind", [kind.__name__ for kind in CLASSES])
@@ -170,11 +163,3 @@ def test_a_property_that_the_class_gets_later() -> None:
     pair = Pair.of(raw)
     pair.agree(reading("text"))
     assert isinstance(pair.lazy._properties["text"], ndb.StringProperty)
-
-
-def test_many_patterns_of_nulls_are_all_told_apart() -> None:
-    """More of them than are remembered."""
-    names = [f"name{number}" for number in range(8)]
-    for pattern in range(256):
-        properties = {name: None if pattern >> bit & 1 else bit for bit, name in enumerate(names)}
-        Pair.of(entity_of("Expanding", properties)).agree(lambda entity: sorted(entity._properties))

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import Any
 from unittest import mock
 
 import pytest
@@ -22,12 +20,8 @@ from lazyentity.patches.api.responses import LookupResponse
 from tests.patches.ndb.model_snapshots import attempt
 from tests.patches.ndb.sides import Scenarios, Sides
 from tests.patches.ndb.stored import Hooked, Item, item_keys, stored_keys
-from tests.support.strategies import wire
-from tests.support.strategies.schema import KEY, PARTITION, PATH_ELEMENT
 
 SCENARIOS = Scenarios()
-
-FOUND, MISSING, DEFERRED = 1, 2, 3
 
 
 class Found(ndb.Model):
@@ -38,38 +32,29 @@ def _key(number: int) -> Key:
     return Key("Found", number, project="p")
 
 
-def _message(key: Key) -> Any:
-    entity = Entity(key)
-    entity["number"] = key.id
-    return entity_to_protobuf(entity)._pb
+def _response(found: str, missing: str = "", deferred: str = "") -> bytes:
+    """Serialise a response with the entities of some numbers."""
 
+    def results(numbers: str) -> list[Any]:
+        entities = [Entity(_key(int(number))) for number in numbers]
+        for entity in entities:
+            entity["number"] = entity.key.id
+        return [{"entity": entity_to_protobuf(entity)} for entity in entities]
 
-def _entity(number: int) -> bytes:
-    raw: bytes = _message(_key(number)).SerializeToString()
+    made = datastore_pb2.LookupResponse(
+        found=results(found),
+        missing=results(missing),
+        deferred=[_key(int(number)).to_protobuf() for number in deferred],
+    )
+    raw: bytes = datastore_pb2.LookupResponse.serialize(made)
     return raw
 
 
-def _key_fields(number: int) -> list[wire.Field]:
-    return [
-        wire.message(KEY.partition_id, wire.delimited(PARTITION.project_id, "p")),
-        wire.message(
-            KEY.path,
-            wire.delimited(PATH_ELEMENT.kind, "Found"),
-            wire.integer(PATH_ELEMENT.id, number),
-        ),
-    ]
-
-
-def _results(number: int, *entities: bytes) -> bytes:
-    return wire.encode([wire.message(number, wire.delimited(1, raw)) for raw in entities])
-
-
 RESPONSES = {
-    "several": _results(FOUND, _entity(2), _entity(1), _entity(3)),
-    "some are missing": _results(FOUND, _entity(2)) + _results(MISSING, _entity(1), _entity(3)),
-    "some are deferred": _results(FOUND, _entity(2))
-    + wire.encode([wire.message(DEFERRED, *_key_fields(number)) for number in (1, 3)]),
-    "one is there twice": _results(FOUND, _entity(1), _entity(1)),
+    "several": _response("213"),
+    "some are missing": _response("2", missing="13"),
+    "some are deferred": _response("2", deferred="13"),
+    "one is there twice": _response("11"),
     "empty": b"",
 }
 
@@ -102,82 +87,19 @@ def keys_of_every_class() -> Any:
     found = [ndb.get_multi(keys), ndb.get_multi(tuple(keys)), ndb.get_multi(iter(keys))]
     get_context().cache[keys[0]] = None
     found[0][1]._key = ndb.Key("Item", 77)
-    found += [ndb.get_multi(keys=keys), ndb.get_multi([]), ndb.get_multi(keys, use_cache=False)]
+    found += [ndb.get_multi(keys), ndb.get_multi(keys=keys), ndb.get_multi([])]
+    found.append(ndb.get_multi(keys, use_cache=False))
     return found, _cached(), [*Hooked.got], Hooked.asked[-3:]
 
 
-@SCENARIOS(lazy=None, cache_policy=False)
-def keys_of_every_class_without_a_cache() -> Any:
-    """All models of a call are made of the same response."""
-    keys = _keys()
-    return [ndb.get_multi([key]) for key in keys], ndb.get_multi(keys), _cached()
-
-
 @SCENARIOS()
-def wrong_arguments() -> Any:
-    """They fail as before anything is asked for."""
-    arguments: list[list[Any]] = [
-        [],
-        [None],
-        [[None]],
-        [item_keys(1), 2],
-        [[ndb.Key("Item", None)]],
-    ]
-    options: list[dict[str, Any]] = [
-        {"unknown": 1},
-        {"use_datastore": False},
-        {"read_consistency": ndb.EVENTUAL, "transaction": b"t"},
-        {"timeout": 1, "deadline": 2},
-    ]
-    outcomes = [attempt(functools.partial(ndb.get_multi, *each)) for each in arguments]
-    outcomes += [attempt(functools.partial(ndb.get_multi, item_keys(1), **o)) for o in options]
-    return outcomes, _cached()
-
-
-def _asked(name: str, wanted: Callable[[Any], bool]) -> Any:
-    """Ask a policy that an application sets, in the order of the keys."""
-    asked: list[str] = []
-
-    def policy(key: Any) -> bool:
-        asked.append(str(key))
-        return wanted(key)
-
-    getattr(get_context(), f"set_{name}")(policy)
-    found = [attempt(lambda: ndb.get_multi(item_keys(1, 2, 3, 1))), ndb.get_multi(item_keys(1))]
-    found.append(Item.query().order(Item.number).fetch())
-    return found, asked, _cached()
-
-
-SCENARIOS.add("cache", lambda: _asked("cache_policy", lambda key: key.id() != 2), lazy=None)
-
-
-class Choosy(ndb.Model):
-    """Defines a cache policy."""
-
-    number = ndb.IntegerProperty()
-    asked: ClassVar[list[Any]] = []
-
-    @staticmethod
-    def _use_cache(key: Any) -> bool:
-        Choosy.asked.append(key.id())
-        return key.id() != 1  # type: ignore[no-any-return]  # ndb has no types
-
-
-@pytest.mark.parametrize("policy", [None, True, False, "function"])
-def test_policies_of_a_class(loopback_sides: Sides, policy: Any) -> None:
-    """Its flags and its functions decide as with stock ndb, for gets and for queries."""
-
-    def scenario() -> Any:
-        Choosy.asked.clear()
-        ndb.put_multi([Choosy(id=number, number=number) for number in (1, 2)])
-        get_context().clear_cache()
-        own = Choosy._use_cache if policy == "function" else policy
-        with mock.patch.object(Choosy, "_use_cache", own):
-            found = ndb.get_multi([ndb.Key(Choosy, number) for number in (1, 2, 3)])
-            found += Choosy.query().order(Choosy.number).fetch()
-            return found, _cached(), Choosy.asked
-
-    loopback_sides.check(scenario, writes=True)
+def keys_without_hooks() -> Any:
+    """One call for all: with a model that got another key, and with a cached deletion."""
+    keys = item_keys(1, 2, 99, 1)
+    first = ndb.get_multi(keys)
+    first[3]._key = ndb.Key("Item", 77)
+    get_context().cache[keys[1]] = None
+    return first, ndb.get_multi(keys), ndb.get_multi(keys, use_cache=False), _cached()
 
 
 @SCENARIOS(lazy=None)
@@ -197,32 +119,13 @@ def in_tasklets() -> Any:
     return found, seen, ndb.transaction(lambda: ndb.get_multi(item_keys(7, 1))), _cached()
 
 
-@SCENARIOS(lazy=None)
-def ends_of_the_patch() -> Any:
-    """It ends after the keys were asked for, and before the response."""
-    get_context().eventloop.call_soon(lazyentity.unpatch)
-    return ndb.get_multi(item_keys(1, 2, 1)), _cached()
-
-
-def test_a_replacement_of_before_the_patch(loopback_sides: Sides) -> None:
-    """It gets the keys, and its results are returned."""
-    original = ndb.get_multi
-
-    def first_two(keys: Any, **options: Any) -> Any:
-        return [key.id() for key in keys], original(list(keys)[:2], **options)
-
-    for replacement in (first_two, mock.Mock(return_value=["a", "b"]), mock.Mock(return_value=[])):
-        with mock.patch.object(ndb, "get_multi", replacement):
-            loopback_sides.check(lambda: ndb.get_multi(item_keys(1, 2, 3)), lazy=None)
-
-
 @pytest.mark.parametrize("name", [*RESPONSES, "error"])
 def test_responses(loopback_sides: Sides, name: str) -> None:
     """Any response of a server gives what it gives with stock ndb; so does a failure."""
     keys = [ndb.Key._from_ds_key(_key(number)) for number in (1, 2, 3, 1)]
 
     def got(kind: Any) -> Any:
-        answers = [RESPONSES.get(name), _results(FOUND, *map(_entity, (3, 1, 2)))]
+        answers = [RESPONSES.get(name), _response("312")]
 
         def call(*_args: Any, **_options: Any) -> Any:
             raw = answers.pop(0)

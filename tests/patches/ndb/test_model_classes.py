@@ -9,9 +9,8 @@ from google.cloud import ndb
 from google.cloud.ndb import model, polymodel
 
 from tests.patches.models.pairs import is_lazy, reading
-from tests.patches.ndb.handmade import Animal
 from tests.patches.ndb.pairs import Pair, lazy_model, stock_model, written
-from tests.patches.ndb.raw_entities import embedded, entity_of
+from tests.patches.ndb.raw_entities import entity_of
 from tests.support.snapshots import Raised, outcome
 
 pytestmark = pytest.mark.usefixtures("either_context")
@@ -168,17 +167,6 @@ def test_classes_of_an_application(kind: str, properties: dict[str, Any]) -> Non
         )
 
 
-def test_a_class_that_is_defined_again() -> None:
-    """A subclass that has got other properties since is taken as it is now."""
-    type("Shelter", (ndb.Model,), {"pet": ndb.StructuredProperty(Animal)})
-    pet = embedded(**{"class": ["Animal", "Parrot"], "l": 2, "words": 7, "w2": 8})
-    for stored_name in ("words", "w2", "words"):
-        type(Animal)("Parrot", (Animal,), {"words": ndb.IntegerProperty(stored_name)})
-        Pair.of(entity_of("Shelter", {"pet": pet})).agree(
-            reading("pet"), lambda entity: sorted(entity.pet._values)
-        )
-
-
 class Meta(model.MetaModel):
     """Marks its instances."""
 
@@ -192,69 +180,8 @@ class Marked(ndb.Model, metaclass=Meta):
     number = ndb.IntegerProperty()
 
 
-class MarkedExpando(ndb.Expando, metaclass=Meta):
-    number = ndb.IntegerProperty()
-
-
-@pytest.mark.parametrize("kind", ["Marked", "MarkedExpando"])
-def test_a_metaclass_that_makes_the_models(kind: str) -> None:
+def test_a_metaclass_that_makes_the_models() -> None:
     """It is asked for each."""
-    pair = Pair.of(entity_of(kind, {"number": 1}))
+    pair = Pair.of(entity_of("Marked", {"number": 1}))
     assert pair.both(reading("mark")) == (str, "made")
     pair.agree(reading("number"), written)
-
-
-class Own(ndb.StringProperty):
-    """Has a method set on the property itself."""
-
-    def __init__(self, *arguments: Any, method: str = "", **options: Any) -> None:
-        super().__init__(*arguments, **options)
-        if method:
-            # Another one of the same class has none.
-            setattr(self, method, getattr(self, f"own{method}"))
-
-    def own_store_value(self, entity: Any, value: Any) -> None:
-        entity._values[self._name] = model._BaseValue(f"stored {value.b_val}")
-
-    def own_get_value(self, entity: Any) -> Any:
-        return f"got {ndb.StringProperty._get_value(self, entity)}"
-
-    def own_retrieve_value(self, entity: Any, default: Any = None) -> Any:
-        return f"retrieved {ndb.StringProperty._retrieve_value(self, entity, default)}"
-
-
-class HavingItsOwn(ndb.Model):
-    plain = Own()
-    stored = Own(method="_store_value")
-    got = Own(method="_get_value")
-    retrieved = Own(method="_retrieve_value")
-
-
-class Redirecting(ndb.StringProperty):
-    """Has other methods than its class."""
-
-    def __getattribute__(self, name: str) -> Any:
-        if name == "_get_value":
-            return lambda entity: f"redirected {ndb.StringProperty._get_value(self, entity)}"
-        return super().__getattribute__(name)
-
-
-class HavingRedirected(ndb.Model):
-    redirected = Redirecting()
-    plain = ndb.StringProperty()
-
-
-@pytest.mark.parametrize(
-    ("kind", "names"),
-    [
-        ("HavingItsOwn", ["plain", "got", "retrieved"]),
-        ("HavingItsOwn", ["plain", "stored", "got"]),
-        ("HavingRedirected", ["redirected", "plain"]),
-    ],
-)
-def test_methods_that_a_property_has_of_its_own(kind: str, names: list[str]) -> None:
-    """They are called, and no others."""
-    pair = Pair.of(entity_of(kind, dict.fromkeys(names, "text")))
-    for name in names:
-        pair.both(reading(name))
-    pair.agree(written)

@@ -51,18 +51,6 @@ def test_what_was_changed_and_written_stays_changed() -> None:
         )
 
 
-class Incomplete(ndb.Model):
-    name = ndb.StringProperty(required=True)
-    text = ndb.StringProperty()
-
-
-def test_a_required_property_that_is_missing() -> None:
-    """It is an error beside unread properties, too."""
-    sent = Pair.of(entity_of("Incomplete", {"text": "text"})).both(written)
-    assert isinstance(sent, Raised)
-    assert sent.text.endswith("properties: name")
-
-
 # Properties and other threads that change a model meanwhile.
 
 
@@ -170,31 +158,6 @@ def _lazy() -> Any:
     lazy = lazy_model(stored(Noted(text="one", other=1, several=[1])))
     assert dict.get(lazy._values, "text") is UNDECODED
     return lazy
-
-
-@pytest.mark.parametrize(
-    "assign",
-    [
-        lambda values: values.__setitem__("text", UNDECODED),
-        lambda values: values.update({"other": 2, "text": UNDECODED}),
-        lambda values: values.__ior__({"other": 2, "text": [UNDECODED]}),
-        lambda values: values.setdefault("new", UNDECODED),
-        lambda values: values.update(dict(dict.items(values))),
-    ],
-    ids=["[]=", "update", "|=", "setdefault", "as they are"],
-)
-def test_assigning_the_sentinel_is_refused(assign: Callable[[Any], object]) -> None:
-    """At once, and the values stay as they were."""
-    lazy = _lazy()
-    before = list(dict.items(lazy._values))
-    with patched():
-        with pytest.raises(TypeError, match=r"lazyentity\.materialize\(entity\)"):
-            assign(lazy._values)
-        assert all(
-            name == kept and value is stays
-            for (name, value), (kept, stays) in zip(dict.items(lazy._values), before, strict=True)
-        )
-        assert (lazy.text, lazy.other, lazy.several) == ("one", 1, [1])
 
 
 @pytest.mark.parametrize("make", [_lazy, Noted], ids=["lazy", "stock"])

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 from google.cloud import ndb
-from google.cloud.environment_vars import GCD_HOST
 from google.cloud.ndb import model
 from google.cloud.ndb.context import get_context
 
@@ -15,7 +14,6 @@ from tests.patches.ndb.model_snapshots import attempt
 from tests.patches.ndb.sides import Scenarios, Sides
 from tests.patches.ndb.stored import (
     COUNT,
-    ODD,
     Circle,
     Dotted,
     Item,
@@ -74,9 +72,17 @@ def other_kinds() -> Any:
 
 
 @ON_EACH_SERVER()
-def limits_and_offsets() -> Any:
-    pairs = [(limit, offset) for limit in (None, 1, 4) for offset in (None, 2, COUNT)]
-    return [_ordered().fetch(limit=limit, offset=offset) for limit, offset in pairs]
+def several_queries_at_a_time() -> Any:
+    """Merged by ndb: in an order of one or two properties, and without those seen before."""
+    either = Item.query(ndb.OR(Item.parity == "odd", Item.number == 2))
+    return [
+        either.fetch(),
+        either.order(-Item.number).fetch(3, offset=1),
+        either.order(Item.parity, -Item.number).fetch(),
+        list(either.order(Item.number).iter()),
+        Item.query(Item.parity.IN(["odd", "even"])).order(Item.number).get(),
+        Item.query(Item.tags.IN(["all", "tag 1"])).order(Item.number).fetch(keys_only=True),
+    ]
 
 
 @ON_EACH_SERVER(lazy=None)
@@ -109,22 +115,6 @@ def policies() -> Any:
     entries = sorted(context.cache.items(), key=lambda item: item[0].id())
     keys = [(one.key, one.key.to_legacy_urlsafe("s~")) for one in again]
     return asked, found, again, same, entries, keys
-
-
-@pytest.mark.parametrize("environment", [None, "named"])
-def test_count(sides: Sides, environment: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where the environment names an emulator, ndb counts in another way."""
-    if environment is not None:
-        monkeypatch.setenv(GCD_HOST, environment)
-
-    def counts() -> Any:
-        query = Item.query()
-        return [
-            *(query.count(), query.count(limit=4), query.filter(ODD).count()),
-            *(query.filter(Item.number > 100).count(), query.count(limit=100)),
-        ]
-
-    sides.check(counts)
 
 
 @ON_EACH_SERVER(lazy=None)
@@ -189,30 +179,11 @@ def projections() -> Any:
     return [kind.query().fetch(projection=names) for kind, names in PROJECTIONS]
 
 
-@ON_EACH_SERVER(lazy=False)
-def distinct_ordered_and_paged_projections() -> Any:
-    return [
-        Item.query(projection=["parity"], distinct=True).fetch(),
-        Item.query(projection=["parity", "number"], distinct_on=["parity"]).fetch(),
-        Item.query(group_by=["parity"], projection=["parity"]).fetch(),
-        Item.query(Item.number > 2).order(-Item.number).fetch(projection=["number"]),
-        Item.query(projection=["number"]).order(Item.number).fetch_page(2),
-    ]
-
-
 @ON_EACH_SERVER()
 def projections_are_not_in_the_cache_of_the_context() -> Any:
     projected = _ordered().fetch(1, projection=["number"])[0]
     whole = projected.key.get()
     return [storages(projected) <= {"dict", "LazyValues"}, projected is whole, whole.text]
-
-
-@ON_ONE_SERVER(lazy=None)
-def uses_that_a_projection_refuses() -> Any:
-    (found,) = Item.query().fetch(1, projection=["number"])
-    refused = [attempt(found.put), attempt(lambda: found.text)]
-    assert all(each.form is None for each in refused)
-    return refused
 
 
 test_on_each_server = ON_EACH_SERVER.on_each_server()

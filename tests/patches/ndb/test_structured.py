@@ -7,25 +7,24 @@ from typing import Any
 import pytest
 from google.cloud import ndb
 from google.cloud.ndb import context as context_module
-from google.cloud.ndb import exceptions, model, polymodel
-from hypothesis import given
+from google.cloud.ndb import polymodel
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn, SearchStrategy
 
-from tests.patches.models.cases import ModelCases, Operation
-from tests.patches.models.pairs import FEWER, assigning, is_lazy
+from tests.patches.models.machine import run
+from tests.patches.models.pairs import FEWER, is_lazy
 from tests.patches.models.shapes import Shape, Stored
 from tests.patches.ndb.pairs import (
     CLIENT,
     Pair,
-    fixed_now,
+    Twins,
     lazy_model,
     patched,
     stock_model,
     written,
 )
 from tests.patches.ndb.raw_entities import embedded, entity_of, names_in
-from tests.support.snapshots import Raised, outcome
 
 
 class Leaf(ndb.Model):
@@ -175,58 +174,44 @@ _STORED = st.sampled_from([Holder, Holder, FreeHolder, Kept, Built]).flatmap(
 )
 
 
+class StructuredTwins(Twins):
+    entities = _STORED
+
+
 @pytest.mark.usefixtures("either_context")
-class TestGenerated(ModelCases):
-    pair = Pair
-    stored = changed = _STORED
+def test_operations_in_any_order() -> None:
+    """Of a model, of its sub-models and of both, as with stock ndb."""
+    run(StructuredTwins)
 
-    @staticmethod
-    def of_values(_name: Any) -> list[Operation]:
-        """Return nothing that these models do in another way than others."""
-        return []
 
-    @FEWER
-    @given(stored=_STORED, data=st.data())
-    def test_changes(self, stored: Stored, data: st.DataObject) -> None:
-        """A model that was changed, in a sub-model and beside it, is written as stock writes it."""
-        changes: list[Operation] = [
-            assigning("leaf", Leaf(street="new")),
-            lambda model: setattr(model.leaf, "street", "new"),
-            lambda model: model.leaves.append(Leaf(number=9)),
-            lambda model: delattr(model, "leaf"),
-            lambda model: setattr(model.middle.leaf, "number", 7),
-            lambda model: model.populate(leaf=Leaf(), leaves=[]),
-            lambda model: model._values.pop("leaf", None),
-            lambda model: [model._clone_properties(), sorted(model._properties)],
-            lambda model: [
-                prop._has_value(model, rest)
-                for prop in type(model)._properties.values()
-                for rest in (None, ["s"], ["name"])
-                if isinstance(prop, ndb.StructuredProperty)
-            ],
+@pytest.mark.usefixtures("either_context")
+@settings(FEWER, max_examples=200)
+@given(stored=_STORED)
+def test_all_parts(stored: Stored) -> None:
+    """Read at once, and written."""
+    Pair.assumed(stored.raw).agree(written)
+
+
+@pytest.mark.usefixtures("either_context")
+@FEWER
+@given(stored=_STORED)
+def test_stored_entities_are_read_lazily(stored: Stored) -> None:
+    """The reasons for which ndb itself makes a model are few, and read nothing else before."""
+    lazy, properties = Pair.assumed(stored.raw).lazy, names_in(stored.raw)
+    heads = {name.partition(".")[0] for name in properties if "." in name}
+    known = type(lazy)._properties
+    by_code_name = {prop._code_name: name for name, prop in known.items()}
+    if is_lazy(lazy):
+        assert not heads & set(properties) & set(known)
+        built = {"leaf", "ls"} if isinstance(lazy, Built) else set()
+        assert set(lazy._values._undecoded()) >= set(lazy._values) - built
+    else:
+        reasons = [
+            bool(heads & set(properties) & set(known)),
+            any(head not in known and head in by_code_name for head in {*heads, *properties}),
+            isinstance(lazy, FreeHolder) and not heads <= set(known),
         ]
-        drawn = data.draw(st.lists(st.sampled_from(changes), max_size=3))
-        Pair.assumed(stored.raw).agree(*drawn, model._entity_to_ds_entity, written)
-
-    @FEWER
-    @given(stored=_STORED)
-    def test_stored_entities_are_read_lazily(self, stored: Stored) -> None:
-        """The reasons for which ndb itself makes a model are few, and read nothing else before."""
-        lazy, properties = Pair.assumed(stored.raw).lazy, names_in(stored.raw)
-        heads = {name.partition(".")[0] for name in properties if "." in name}
-        known = type(lazy)._properties
-        by_code_name = {prop._code_name: name for name, prop in known.items()}
-        if is_lazy(lazy):
-            assert not heads & set(properties) & set(known)
-            built = {"leaf", "ls"} if isinstance(lazy, Built) else set()
-            assert set(lazy._values._undecoded()) >= set(lazy._values) - built
-        else:
-            reasons = [
-                bool(heads & set(properties) & set(known)),
-                any(head not in known and head in by_code_name for head in {*heads, *properties}),
-                isinstance(lazy, FreeHolder) and not heads <= set(known),
-            ]
-            assert any(reasons)
+        assert any(reasons)
 
 
 def test_reading_one_property_makes_no_other() -> None:
@@ -262,41 +247,3 @@ def test_keys_are_of_the_context_that_made_the_model(kind: str) -> None:
         lazy = lazy_model(raw)
     with CLIENT.context(namespace="here"), patched():
         assert keys(lazy) == found
-
-
-def test_without_a_context_making_a_model_fails_as_in_stock() -> None:
-    raw = serialised("Holder", {"leaf.s": "a"})
-    for make in (stock_model, lazy_model):
-        result = outcome(make, raw)
-        assert isinstance(result, Raised)
-        assert result.kind is exceptions.ContextError
-
-
-class Defaulted(ndb.Model):
-    leaf = ndb.StructuredProperty(Leaf, default=Leaf(street="default", number=3))
-
-
-class Storing(ndb.StructuredProperty):
-    def _store_value(self, entity: Any, value: Any) -> None:
-        super()._store_value(entity, value)
-        entity.stored = True
-
-
-class Overriding(ndb.Model):
-    leaf = Storing(Leaf)
-
-
-@pytest.mark.parametrize(
-    ("kind", "properties", "lazy"),
-    [
-        ("Defaulted", {"leaf.number": 2, "leaf.photo": b"p"}, False),
-        ("Overriding", {"leaf.number": 2, "leaf.photo": b"p"}, False),
-        # Without parts.
-        ("Defaulted", {"leaf": embedded(s="x")}, True),
-    ],
-)
-def test_made_by_ndb(kind: str, properties: dict[str, Any], lazy: bool) -> None:
-    with CLIENT.context(), fixed_now():
-        pair = Pair.of(serialised(kind, properties))
-        assert is_lazy(pair.lazy) is lazy
-        pair.agree(lambda entity: vars(entity).get("stored"))

@@ -89,9 +89,6 @@ CLASSES = {
 }
 """Classes whose models db makes itself."""
 
-AT_ONCE = _classes(attribute={"_name": "of the class"}, slot={"__slots__": ("_name",)})
-"""Classes that have the private attribute of a property, which is loaded at once."""
-
 
 class Animal(polymodel.PolyModel):
     """The root of a hierarchy."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import itertools
 from typing import Any
 from unittest import mock
@@ -10,7 +9,7 @@ from unittest import mock
 import pytest
 from google.appengine.ext import db
 
-from tests.patches.appengine.db.handmade import AT_ONCE, CLASSES, Animal, Cat, raw_entity
+from tests.patches.appengine.db.handmade import CLASSES, Cat, raw_entity
 from tests.patches.appengine.db.pairs import (
     Pair,
     is_lazy,
@@ -31,16 +30,6 @@ def test_made_by_db(kind: Any) -> None:
     values = dict.fromkeys(("name", "app", "key", "key_name", "parent", "self"), "n")
     raw = raw_entity(kind.kind(), **values)
     assert is_raised(made_alike(raw)) or not is_lazy(lazy_model(raw))
-
-
-@pytest.mark.parametrize("kind", AT_ONCE.values(), ids=AT_ONCE)
-def test_loaded_at_once(kind: Any) -> None:
-    """The value hides what the class has under the name of the attribute."""
-    raw = raw_entity(kind.kind(), name="n")
-    pair = Pair.of(raw)
-    assert is_lazy(pair.lazy)
-    pair.both(lambda model: model._name)
-    pair.agree()
 
 
 class Loose(db.Expando):
@@ -80,31 +69,6 @@ def test_dynamic_properties_of_any_name(name: str) -> None:
         pair.agree()
 
 
-def test_values_that_the_entity_was_given_before() -> None:
-    """The model has those, whatever is assigned to the entity later."""
-
-    class Given(db.Expando):
-        name = db.StringProperty()
-        tags = db.StringListProperty()
-
-    raw = raw_entity("Given", name="n", tags=["a"], other="o", more=["b"])
-
-    def make() -> Any:
-        entity = db.datastore.Entity.FromPb(raw)
-        entity["tags"].append("c")
-        entity["name"] = entity["other"] = "given"
-        model = Given.from_entity(entity)
-        entity["tags"].append("d")
-        entity["name"] = entity["other"] = "later"
-        entity["more"] = "later"
-        return model
-
-    with patched():
-        lazy = make()
-    assert is_lazy(lazy)
-    Pair(make(), lazy).agree()
-
-
 @pytest.mark.parametrize("is_there", [False, True])
 def test_defaults_that_depend_on_the_time(is_there: bool) -> None:
     """They are computed when the model is made."""
@@ -124,29 +88,6 @@ def test_defaults_that_depend_on_the_time(is_there: bool) -> None:
         next(numbers)
         assert model.added == moment
         assert model.counted == ("c" if is_there else "default 0")
-
-
-@pytest.mark.parametrize("key", [["Animal"], ["Animal", "Cat"], ["Animal", "Dog"], [], None])
-@pytest.mark.parametrize("asked", [Animal, Cat, None])
-def test_hierarchies(key: Any, asked: Any) -> None:
-    """The class is the one that the entity names."""
-    values = {"legs": 4, "name": "n"} if key is None else {"class": key, "legs": 4, "name": "n"}
-    make = db.model_from_protobuf if asked is None else functools.partial(_from_entity, asked)
-    made_alike(raw_entity("Animal", **values), make)
-
-
-def _from_entity(kind: Any, raw: bytes) -> Any:
-    return kind.from_entity(db.datastore.Entity.FromPb(raw))
-
-
-@pytest.mark.parametrize("kind", ["Animal", "Unknown"])
-def test_other_kinds(kind: str) -> None:
-    """An entity of another kind is refused as in stock."""
-
-    class Known(db.Model):
-        name = db.StringProperty()
-
-    made_alike(raw_entity(kind, name="n"), functools.partial(_from_entity, Known))
 
 
 def test_patch_and_unpatch() -> None:

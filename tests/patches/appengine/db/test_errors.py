@@ -6,7 +6,7 @@ import copy
 import operator
 import pickle
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import Any
 
 import pytest
 from google.appengine.api import datastore_errors
@@ -18,12 +18,9 @@ from tests.patches.appengine.db.pairs import (
     is_lazy,
     is_raised,
     lazy_model,
-    patched,
     seen,
     stock_model,
-    written,
 )
-from tests.support import hostile
 
 GOOD = {"required": "r", "number": 1, "checked": "c", "plain": "p"}
 BAD: dict[str, dict[str, Any]] = {
@@ -82,40 +79,6 @@ def _without_trace(result: Any) -> Any:
     return (*result[:2], result[2].splitlines()[0])
 
 
-def test_the_error_of_a_dynamic_property_names_key_and_property() -> None:
-    """Of a date that is out of range, db does not take the type."""
-
-    class Dynamic(db.Expando):
-        pass
-
-    proto = entity_pb2.EntityProto.FromString(raw_entity("Dynamic", known=1))
-    late = proto.property.add(name="late", multiple=False, meaning=entity_pb2.Property.GD_WHEN)
-    late.value.int64Value = 2**62
-    raw = proto.SerializeToString()
-    stock = seen(lambda: stock_model(raw))
-    model = lazy_model(raw)
-    assert is_lazy(model)
-    assert model.known == 1
-    for _ in range(2):
-        with pytest.raises(TypeError) as caught:
-            _ = model.late
-        assert ("raised", TypeError, str(caught.value)) == stock
-        (note,) = caught.value.__notes__
-        assert "'late'" in note
-        assert "Dynamic" in note
-
-
-def test_a_value_that_was_never_read_goes_back_as_it_came() -> None:
-    """Also if a validator would refuse it."""
-    model = lazy_model(CASES["checked"])
-    with patched():
-        model.plain = "new"
-        proto = entity_pb2.EntityProto.FromString(written(model))
-    values = {entry.name: entry.value.stringValue for entry in proto.property}
-    assert values["checked"] == b"bad"
-    assert values["plain"] == b"new"
-
-
 def test_an_attribute_error_is_not_taken_for_a_missing_attribute() -> None:
     """An AttributeError would tell db that there is no value, and data would be lost."""
     raw = raw_entity("Strict", **{**GOOD, "checked": "worse"})
@@ -125,31 +88,3 @@ def test_an_attribute_error_is_not_taken_for_a_missing_attribute() -> None:
         with pytest.raises(RuntimeError, match="checked") as caught:
             read()
         assert isinstance(caught.value.__cause__, AttributeError)
-
-
-class _Failing(db.StringProperty):
-    """A property whose validation raises any error."""
-
-    to_raise: ClassVar[list[str]] = []
-
-    def validate(self, value: Any) -> Any:
-        if self.to_raise:
-            raise hostile.ERRORS[self.to_raise[0]]()
-        return super().validate(value)
-
-
-class Refusing(db.Model):
-    failing = _Failing()
-    plain = db.StringProperty()
-
-
-@pytest.mark.parametrize("sort", hostile.ERRORS)
-def test_errors_of_any_class(sort: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """They are raised as they are, whether they take notes and have a text or not."""
-    model = lazy_model(raw_entity("Refusing", failing="f", plain="p"))
-    assert is_lazy(model)
-    monkeypatch.setattr(_Failing, "to_raise", [sort])
-    for _ in range(2):
-        with pytest.raises(type(hostile.ERRORS[sort]())):
-            _ = model.failing
-        assert model.plain == "p"

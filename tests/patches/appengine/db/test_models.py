@@ -30,7 +30,6 @@ from tests.patches.appengine.db.pairs import (
 )
 from tests.patches.models.cases import Cases
 from tests.patches.models.machine import PICKS, Twins, run
-from tests.patches.models.pairs import FEWER
 from tests.patches.models.shapes import Stored
 
 
@@ -38,8 +37,6 @@ class TestModels(Cases):
     pair = Pair
     stored = stored_entities()
     changed = changed_entities()
-    further_names = ("dynamic", "_entity", "_key", "unknown", "_unknown")
-    copies_may_fail = False
 
 
 ON_VARS: list[Callable[[Any], Any]] = [
@@ -64,15 +61,6 @@ ON_VARS: list[Callable[[Any], Any]] = [
 ]
 
 
-@FEWER
-@given(stored=ENTITIES, operation=st.sampled_from(ON_VARS))
-def test_vars(stored: Stored, operation: Callable[[Any], Any]) -> None:
-    """``__dict__`` gives what stock's gives, with any operation first."""
-    pair = Pair.assumed(stored.raw)
-    pair.both(lambda model: operation(vars(model)))
-    pair.both(lambda model: dict(vars(model)))
-
-
 WHOLE: dict[str, Callable[[Any], Any]] = {
     "to_dict": db.to_dict,
     "to_xml": lambda model: model.to_xml(),
@@ -86,12 +74,6 @@ WHOLE: dict[str, Callable[[Any], Any]] = {
         sorted(model.instance_properties()),
     ),
 }
-
-
-@FEWER
-@given(stored=ENTITIES, operations=st.permutations(list(WHOLE.values())))
-def test_the_whole(stored: Stored, operations: list[Callable[[Any], Any]]) -> None:
-    Pair.assumed(stored.raw).agree(*operations)
 
 
 @given(stored=stored_entities())

@@ -13,9 +13,7 @@ from google.appengine.ext import db
 from tests.patches.appengine.db.handmade import raw_entity
 from tests.patches.appengine.db.pairs import (
     Pair,
-    is_raised,
     patched,
-    seen,
     stock_model,
     written,
 )
@@ -82,26 +80,6 @@ def test_unread_properties_go_back_as_they_came() -> None:
     assert _marked(written(stock_model(raw))) == set()
 
 
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("string", db.Text("t")),
-        ("text", "s"),
-        ("integer", db.Rating(5)),
-        ("strings", "one"),
-        ("link", "http://a.b/c"),
-    ],
-)
-def test_a_value_that_db_writes_in_another_form(name: str, value: Any) -> None:
-    """It is read and written as db does it."""
-    raw = raw_entity("Everything", **{**VALUES, name: value})
-    if is_raised(seen(lambda: stock_model(raw))):
-        with patched():
-            assert is_raised(seen(lambda: written(db.model_from_protobuf(raw))))
-    else:
-        Pair.of(raw).both(written)
-
-
 def test_properties_that_are_indexed_otherwise_now() -> None:
     """The model's class says which are."""
     proto = entity_pb2.EntityProto.FromString(raw_entity("Everything", **VALUES))
@@ -116,21 +94,6 @@ def test_properties_that_are_indexed_otherwise_now() -> None:
         raw_property=[*kept[1], *taken[0]],
     )
     Pair.of(made.SerializeToString()).both(written)
-
-
-def test_a_computed_property_that_assigns_another() -> None:
-    """The value that it assigns is sent, if db comes to it later."""
-
-    def compute(model: Any) -> str:
-        assign(model, a="new", c="new")
-        return "computed"
-
-    class Assigning(db.Model):
-        a = db.StringProperty()
-        b = db.ComputedProperty(compute)
-        c = db.StringProperty()
-
-    Pair.of(raw_entity("Assigning", a="a", c="c")).both(written)
 
 
 class Hooked(db.StringProperty):

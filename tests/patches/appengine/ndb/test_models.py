@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
+from google.appengine.api import datastore_errors
 from google.appengine.datastore.entity_bytes_pb2 import EntityProto
 from google.appengine.ext import ndb
 from hypothesis import given
@@ -28,6 +29,7 @@ from tests.patches.appengine.ndb.strategies import (
     Family,
     changed_entities,
     serialised,
+    shop,
     stored_entities,
 )
 from tests.patches.appengine.services import fresh
@@ -123,6 +125,61 @@ class Twins(ModelTwins):
 def test_operations_in_any_order() -> None:
     """After each of any sequence of operations the two cannot be told apart."""
     run(Twins)
+
+
+def test_a_property_that_receives_values_in_its_own_way() -> None:
+    """Its models are made by ndb."""
+
+    class Counting(ndb.IntegerProperty):
+        def _deserialize(self, entity: Any, p: Any, unused_depth: int = 1) -> None:
+            super()._deserialize(entity, p, unused_depth)
+            entity._count = 1 + getattr(entity, "_count", 0)
+
+    class Counted(ndb.Model):
+        a = Counting()
+
+    made = lazy_model(serialised(Counted(id=1, a=5)))
+    assert (made.a, made._count, is_lazy(made)) == (5, 1, False)
+
+
+def test_a_constructor_that_sets_values() -> None:
+    """The entity is added to them, as by ndb."""
+
+    class Prepared(ndb.Model):
+        tags = ndb.StringProperty(repeated=True)
+        other = ndb.StringProperty()
+
+        def __init__(self, **values: Any) -> None:
+            super().__init__(**values)
+            self.tags = ["always"]
+
+    entity = EntityProto()
+    entity.MergeFromString(serialised(Prepared(id=1, other="o")))
+    del entity.property[1:]
+    for raw in (serialised(Prepared(id=1, other="o")), entity.SerializeToString()):
+        stock, lazy = stock_model(raw), lazy_model(raw)
+        assert snapshot(lazy) == snapshot(stock)
+
+
+def test_a_value_that_ndb_refuses() -> None:
+    """It raises when it is read, naming the entity and the property; the others can be read."""
+    entity = EntityProto()
+    entity.MergeFromString(serialised(shop()))
+    for each in entity.property:
+        if each.name == "place":
+            each.value.pointvalue.x = 999
+    raw = entity.SerializeToString()
+    with pytest.raises(datastore_errors.BadValueError) as expected:
+        stock_model(raw)
+    lazy = lazy_model(raw)
+    for _ in range(2):
+        with pytest.raises(datastore_errors.BadValueError) as caught:
+            _ = lazy.place
+        assert str(caught.value) == str(expected.value)
+        (note,) = caught.value.__notes__
+        assert "'place'" in note
+        assert "Shop" in note
+    assert lazy.text == "Grüße"
 
 
 @pytest.fixture

@@ -1,182 +1,183 @@
-"""Reads and writes through ndb: the same calls, results and futures as stock ndb."""
+"""Reads and writes through ndb over the services in memory: all that can be seen is stock's."""
 
 from __future__ import annotations
 
-import functools
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from itertools import product
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from google.appengine.api import apiproxy_stub_map, memcache
 from google.appengine.ext import ndb
-from google.appengine.ext.ndb import context, model, tasklets
+from google.appengine.ext.ndb import model, tasklets
 
-from tests.patches.appengine.ndb.sides import Hooked, Scenario, check, keys, recorded, store
-from tests.patches.appengine.ndb.strategies import Animal, Anything, Cat, Everything, Person
+import lazyentity
+from tests.patches.appengine.ndb.pairs import fixed_now, snapshot
+from tests.patches.appengine.ndb.strategies import (
+    Address,
+    Animal,
+    Anything,
+    Cat,
+    Person,
+    Shop,
+    shop,
+)
 from tests.patches.appengine.services import fresh, lazily
-from tests.support.snapshots import outcome
+from tests.patches.models.pairs import is_lazy
+from tests.support.snapshots import Raised, outcome
 
 pytestmark = pytest.mark.usefixtures("bed")
 
-_FLAGS = [
-    dict(zip(("use_cache", "use_memcache", "use_datastore"), flags, strict=True))
-    for flags in product([True, False], repeat=3)
-]
+Scenario = Callable[[], Any]
 
 
-@pytest.mark.parametrize("options", _FLAGS, ids=str)
-def test_options(options: dict[str, bool]) -> None:
-    """Read twice, so that the second may come from a cache; then with only some of it cached."""
+class Hooked(ndb.Model):
+    """A model that tells of its reads, one of which it refuses."""
 
-    def read() -> Any:
-        first = ndb.get_multi(keys(), **options)
-        fresh().number = 1
-        ndb.Key("Person", 1).get(use_cache=False)
-        second = ndb.get_multi(keys(), **options)
-        return [*first, *second, first[0] is first[3], second[0] is second[3]]
+    name = ndb.StringProperty()
+    told: ClassVar[list[Any]] = []
 
-    check(read)
+    @classmethod
+    def _pre_get_hook(cls, key: Any) -> None:
+        cls.told.append(("before", key.id()))
 
-
-def test_order_of_calls() -> None:
-    """A key that is nowhere cached is locked in memcache before it is looked up."""
-
-    def calls() -> list[Any]:
-        memcache.flush_all()
-        fresh()
-        with recorded() as made:
-            ndb.Key("Person", 1).get()
-        return made
-
-    store()
-    stock = calls()
-    assert [call for _, call, *_ in stock] == ["Get", "Set", "Get", "Get", "Set"]
-    with lazily():
-        assert calls() == stock
+    @classmethod
+    def _post_get_hook(cls, key: Any, future: Any) -> None:
+        cls.told.append(("after", key.id()))
+        if future.get_result() is not None and future.get_result().name == "bad":
+            raise ValueError("refused")
 
 
-def _locked() -> Any:
-    memcache.set(context.Context._memcache_prefix + keys()[0].urlsafe(), 0)
-    return ndb.get_multi(keys())
+def keys() -> list[Any]:
+    """Keys of several kinds, one twice, one in a namespace, and one of nothing."""
+    one = ndb.Key("Person", 1)
+    return [
+        *(one, ndb.Key("Animal", 1), ndb.Key("Person", 404), one),
+        *(ndb.Key("Person", 1, namespace="space"), ndb.Key("Hooked", 1)),
+        *(ndb.Key("Person", 1, "Person", "two"), ndb.Key("Anything", 1)),
+    ]
 
 
-def _too_large() -> Any:
-    ndb.Key("Person", 1).get(use_memcache=False)
-    limit = memcache.MAX_VALUE_SIZE
-    memcache.MAX_VALUE_SIZE = 10
-    try:
-        return ndb.get_multi(keys())
-    finally:
-        memcache.MAX_VALUE_SIZE = limit
+def store() -> None:
+    """Store a few models."""
+    home = Address(street="Home")
+    ndb.put_multi(
+        [
+            shop(),
+            Person(id=1, name="one", home=home, photo=b"photo"),
+            Person(id="two", name="two", photo=b"photo", parent=ndb.Key("Person", 1)),
+            Person(key=ndb.Key("Person", 1, namespace="space"), name="spaced"),
+            Cat(id=1, legs=4, whiskers=5),
+            Animal(id=2, legs=3),
+            Anything(id=1, known=1, other="o", some=[1, 2]),
+            # ndb makes this one: a structured property that no class defines.
+            Anything(id=2, place=home),
+            Hooked(id=1, name="hooked"),
+            Hooked(id=2, name="bad"),
+        ]
+    )
 
 
-def _each_fails(service: str, call: str) -> Any:
-    def fail(of: str, method: str, *_: Any) -> None:
-        if (of, method) == (service, call):
-            raise ValueError("no service")
+@contextmanager
+def calls_and_cached() -> Iterator[list[Any]]:
+    """Give a list that gets the calls of services, with the entities that memcache gets."""
+    calls: list[Any] = []
+
+    def tell(service: str, call: str, request: Any, *_: Any) -> None:
+        sets = request.item if (service, call) == ("memcache", "Set") else []
+        entities = [outcome(model.entity_pb2.EntityProto.FromString, each.value) for each in sets]
+        texts = sorted(str(each) for each in entities if not isinstance(each, Raised))
+        calls.append((service, call, texts))
 
     hooks = apiproxy_stub_map.apiproxy.GetPreCallHooks()
-    hooks.Append("fail", fail)
-    results = []
-    # A call that fails ends its batch, and which namespaces share one is a matter of time.
-    for namespace in ("", "space"):
-        futures = ndb.get_multi_async([key for key in keys() if key.namespace() == namespace])
-        results += [outcome(future.get_result) for future in futures]
-    return results
+    hooks.Append("tell", tell)
+    try:
+        yield calls
+    finally:
+        hooks.Clear()
 
 
-def _policies() -> Any:
-    ctx = tasklets.get_context()
-    ctx.set_cache_policy(lambda key: key.id() == 1)
-    ctx.set_memcache_policy(lambda key: key.kind() == "Person")
-    ctx.set_datastore_policy(lambda key: None)
-    ctx.set_memcache_timeout_policy(lambda key: 5)
-    return [*ndb.get_multi(keys()), *ndb.get_multi(keys())]
+def _run(scenario: Scenario, lazy: bool | None) -> Any:
+    fresh()
+    ndb.delete_multi(ndb.Query(namespace="").fetch(keys_only=True), use_memcache=False)
+    store()
+    memcache.flush_all()
+    fresh()
+    Hooked.told.clear()
+    with fixed_now(), calls_and_cached() as calls:
+        result = outcome(scenario)
+        if lazy is not None and isinstance(result, list):
+            models = [each for each in result if isinstance(each, ndb.Model)]
+            # ndb makes models of entities with properties that their class lacks.
+            models = [each for each in models if not isinstance(each, Anything)]
+            assert {is_lazy(each) for each in models} <= {lazy}
+        result = outcome(snapshot, result)
+    # Of several requests at a time, any may be answered first.
+    seen = [sorted(each, key=repr) for each in (calls, Hooked.told)]
+    seen.append(snapshot(sorted(tasklets.get_context()._cache.values(), key=repr)))
+    fresh()
+    return result, *seen, snapshot(ndb.Query().order(ndb.Model.key).fetch())
 
 
-def _rolled_back() -> Any:
-    def change() -> None:
-        ndb.Key("Person", 1).get()
-        raise ndb.Rollback
+def _tasklets() -> Any:
+    @ndb.tasklet
+    def read() -> Any:
+        first, second = yield ndb.Key("Person", 1).get_async(), ndb.Key("Hooked", 1).get_async()
+        third = yield ndb.Key("Person", 404).get_async()
+        raise ndb.Return([first, second, third])
 
-    return ndb.transaction(change)
-
-
-def _of_subclass() -> Any:
-    class Other(context.Context):
-        def _use_memcache(self, key: Any, options: Any = None) -> bool:
-            return False
-
-    tasklets.set_context(Other(model.make_connection()))
-    tasklets.get_context().number = 4
-    return ndb.get_multi(keys())
-
-
-def _hook_raises() -> Any:
-    Hooked(id=2, name="bad").put()
-    tasklets.get_context().clear_cache()
-    futures = ndb.get_multi_async([ndb.Key("Hooked", 2), *keys()])
-    return [outcome(future.get_result) for future in futures]
-
-
-@ndb.tasklet
-def _tasklet() -> Any:
-    first, second = yield ndb.Key("Person", 1).get_async(), ndb.Key("Hooked", 1).get_async()
-    third = yield ndb.Key("Person", 404).get_async()
-    raise ndb.Return([first, second, third])
+    return read().get_result()
 
 
 def _read_change_put() -> Any:
-    found = ndb.get_multi([ndb.Key("Everything", 5), keys()[0]])
+    found = ndb.get_multi([ndb.Key("Shop", 5), keys()[0]])
     found[0].string = "b"
     found[1].name = "changed"
     return ndb.put_multi(found)
 
 
-def _in_transaction() -> Any:
+def _in_transaction(error: type[Exception] | None = None) -> Any:
     def change() -> Any:
         person = ndb.Key("Person", 1).get()
         person.name += "!"
         person.put()
+        if error:
+            raise error
         return person.name
 
     return ndb.transaction(change)
 
 
-def _twice() -> Any:
-    first = ndb.get_multi(keys())
+def _twice(**options: Any) -> Any:
+    """Read so that the second time the models may come from a cache."""
+    first = ndb.get_multi(keys(), **options)
     fresh()
-    second = ndb.get_multi(keys())
-    return [*first, *second]
+    ndb.Key("Person", 1).get(use_cache=False)
+    second = ndb.get_multi(keys(), **options)
+    return [*first, *second, first[0] is first[3], second[0] is second[3]]
 
 
-def _untouched() -> Any:
-    return [*ndb.put_multi([each for each in ndb.get_multi(keys()) if each is not None])]
+def _more_than_a_batch() -> Any:
+    """Datastore gets at most so many keys in one call."""
+    several = [ndb.Key("Person", number) for number in range(1, 1010)]
+    return ndb.get_multi(several, use_memcache=False)[:3]
+
+
+def _hook_raises() -> Any:
+    futures = ndb.get_multi_async([ndb.Key("Hooked", 2), *keys()])
+    return [outcome(future.get_result) for future in futures]
 
 
 SCENARIOS: dict[str, Scenario] = {
-    "locked": _locked,
-    "too large": _too_large,
-    "no Datastore": functools.partial(_each_fails, "datastore_v3", "Get"),
-    "no memcache": functools.partial(_each_fails, "memcache", "Get"),
-    "no memcache to write": functools.partial(_each_fails, "memcache", "Set"),
-    "policies": _policies,
-    "timeout": lambda: ndb.get_multi(keys(), memcache_timeout=9, memcache_deadline=3),
-    "wrong options": lambda: ndb.Key("Person", 1).get(use_cache="no"),
-    "unknown options": lambda: ndb.Key("Person", 1).get(unknown=1),
-    "transaction": lambda: ndb.transaction(lambda: ndb.Key("Person", 1).get()),
-    "rolled back": _rolled_back,
-    "another context": _of_subclass,
-    "a hook that raises": _hook_raises,
-    "tasklets": lambda: _tasklet().get_result(),
-    "no key": lambda: tasklets.get_context().get(None).get_result(),
-    "get": lambda: [ndb.Key("Everything", 5).get()],
-    "get_multi": lambda: ndb.get_multi(keys()),
-    "get_multi without memcache": lambda: ndb.get_multi(keys(), use_memcache=False),
     "get_multi of memcache": _twice,
-    "get_by_id": lambda: [Everything.get_by_id(5), Person.get_by_id(2)],
+    "get_multi without memcache": lambda: _twice(use_memcache=False),
+    "more than a batch": _more_than_a_batch,
+    "wrong options": lambda: ndb.Key("Person", 1).get(use_cache="no"),
+    "a hook that raises": _hook_raises,
+    "tasklets": _tasklets,
+    "get_by_id": lambda: [Shop.get_by_id(5), Person.get_by_id(2)],
     "get_or_insert": lambda: [Person.get_or_insert("new", name="new"), Cat.get_by_id(1)],
-    "query": lambda: Person.query().fetch(),
     "query of all": lambda: ndb.Query().order(ndb.Model.key).fetch(),
     "query with a filter": lambda: Person.query(Person.name == "one").fetch(),
     "query of a hierarchy": lambda: [*Animal.query(), *Cat.query()],
@@ -184,27 +185,40 @@ SCENARIOS: dict[str, Scenario] = {
     "query of dynamic properties": lambda: Anything.query(
         ndb.GenericProperty("other") == "o"
     ).fetch(),
-    "iteration": lambda: list(Person.query().iter()),
     "map": lambda: Person.query().map(lambda person: person.name),
     "keys": lambda: Person.query().fetch(keys_only=True),
     "put": _read_change_put,
-    "put untouched": _untouched,
+    "put untouched": lambda: ndb.put_multi([each for each in ndb.get_multi(keys()) if each]),
     "changed in a transaction": _in_transaction,
+    "rolled back": lambda: _in_transaction(ndb.Rollback),
     "projection": lambda: Person.query().fetch(projection=[Person.name]),
 }
-
-
 NOT_LAZY: dict[str, bool | None] = {
     **dict.fromkeys(("get_or_insert", "query of all")),
     "projection": False,
-    "query of dynamic properties": False,
 }
 """Scenarios of whose models ndb makes all, or some: None."""
 
 
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_scenarios(name: str) -> None:
-    check(SCENARIOS[name], lazy=NOT_LAZY.get(name, True))
+    """The result, the calls, the hooks, the context's cache and all that is stored are stock's."""
+    scenario, lazy = SCENARIOS[name], NOT_LAZY.get(name, True)
+    in_stock = None if lazy is None else False
+    stock = _run(scenario, in_stock)
+    with lazily():
+        assert _run(scenario, lazy) == stock
+        with lazyentity.eager():
+            assert _run(scenario, in_stock) == stock
+
+
+@pytest.mark.parametrize("flags", [*product([True, False], repeat=3)], ids=str)
+def test_caches(flags: tuple[bool, ...]) -> None:
+    """Of any of the places that models can come from."""
+    options = dict(zip(("use_cache", "use_memcache", "use_datastore"), flags, strict=True))
+    stock = _run(lambda: _twice(**options), False)
+    with lazily():
+        assert _run(lambda: _twice(**options), True) == stock
 
 
 def test_nothing_is_read_for_memcache_and_put() -> None:
