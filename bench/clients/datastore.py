@@ -238,7 +238,7 @@ def writing(entities: int, count: int, reads: bool) -> Iterator[Comparison]:
             entity.key = datastore.Key(*entity.key.flat_path, project=PROJECT, namespace=side)
         return entities_of_side
 
-    with loopback.serving((), 3, trusting=True) as served:
+    with loopback.serving((), 3) as served:
         *clients, other = served.clients
         connected = dict(zip(("stock", "lazy"), clients, strict=True))
 

@@ -126,7 +126,7 @@ def child(given: str) -> None:
         service = DatastoreService(**options)
         if is_loaded:
             demo.load(service)
-        server, grpc_port = start_grpc(service, 0, calls_wait=bool(options.get("latency")))
+        server, grpc_port = start_grpc(service, 0)
         _, http_port = start_http(service, 0)
     sys.stdout.write(json.dumps({"grpc": grpc_port, "http": http_port}) + "\n")
     sys.stdout.flush()
