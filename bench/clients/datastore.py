@@ -54,7 +54,7 @@ _PATCHED = sides.patching()
 def cases(plan: Plan) -> Iterator[Case]:
     """The conversions over attribute counts, then calls."""
     reads = _QUICK_READS if plan.mode == "quick" else READS
-    for mix, count, read in itertools.product(plan.mixes, plan.counts, reads):
+    for mix, count, read in itertools.product(MIXES, plan.counts, reads):
         if applies(count, read):
             make = functools.partial(synthetic, MIXES[mix], count, read)
             done = read if read in (EAGER, MATERIALIZED) else f"{read} read"

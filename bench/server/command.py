@@ -91,7 +91,8 @@ def main(arguments: list[str], program: str) -> None:
         try:
             server, port = demo.start_firestore(given.port, is_loaded=given.demo)
         except ImportError as error:
-            parser.exit(2, f"{error}; install it with `pip install 'lazyentity[firestore]'`\n")
+            hint = "install it with `pip install '.[firestore]'` in a checkout of lazyentity"
+            parser.exit(2, f"{error}; {hint}\n")
         variable, loaded = "FIRESTORE_EMULATOR_HOST", demo.DOCUMENTS_DESCRIPTION
     else:
         service = DatastoreService()

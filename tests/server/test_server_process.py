@@ -143,16 +143,10 @@ def test_it_is_gone_after_the_with_block() -> None:
 
 
 def test_a_server_that_cannot_start_is_an_error(capfd: pytest.CaptureFixture[str]) -> None:
-    """A child that ends before it answers raises, and its own complaint is on standard error.
-
-    The wait for the server is bounded.
-    """
-    with pytest.raises(RuntimeError, match="before it answered"), LoopbackServer(batch_size=0):
+    """A child that ends before it answers raises, and its own complaint is on standard error."""
+    with pytest.raises(RuntimeError, match="ended with status 1"), LoopbackServer(batch_size=0):
         pass
     assert "batch_size must be at least 1" in capfd.readouterr().err
-    late = LoopbackServer(start_timeout=0.0)
-    with pytest.raises(RuntimeError, match=r"within 0\.0 seconds"), late:
-        pass
 
 
 @pytest.mark.parametrize(
