@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import math
 import signal
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +12,7 @@ import click
 from rich.console import Console
 
 from lazyentity._commands import named, progress_bar
-from lazyentity.bench import chart, clients, harness, own, results, sides, tables, verify
+from lazyentity.bench import clients, harness, own, results, sides, tables, verify
 from lazyentity.bench.harness import Case, Plan
 from lazyentity.bench.results import Line, Results
 
@@ -88,7 +86,7 @@ def measure(cases: Sequence[Case], plan: Plan) -> tuple[list[Line], bool]:
 def _not_installed(client: str, error: ImportError) -> Failure:
     return Failure(
         f"{client} cannot be imported ({error}); install it with "
-        f"`pip install 'lazyentity[{client}]'`"
+        f"`pip install '.[{client.partition('-growth')[0]}]'` in a checkout of lazyentity"
     )
 
 
@@ -113,22 +111,7 @@ def _cases(client: str, plan: Plan, only: str) -> list[Case]:
     show_default=True,
     help="Where the results go, as JSON.",
 )
-@click.option(
-    "--plot", "svg", type=click.Path(path_type=Path, dir_okay=False), help="Write an SVG chart too."
-)
 @click.option("--only", default="", help="Measure the cases with this text in their names.")
-@click.option(
-    "--properties",
-    type=click.IntRange(1, 10_000),
-    multiple=True,
-    help="An attribute count of datastore to measure (repeatable).",
-)
-@click.option(
-    "--mixes",
-    type=click.Choice(harness.MIXES),
-    multiple=True,
-    help="A mix of property types of datastore to measure (repeatable).",
-)
 @click.option(
     "--kind",
     callback=named,
@@ -164,10 +147,7 @@ def main(
     client: str,
     quick: bool,
     output: Path,
-    svg: Path | None,
     only: str,
-    properties: tuple[int, ...],
-    mixes: tuple[str, ...],
     kind: str | None,
     firestore: bool,
     collection: str | None,
@@ -196,22 +176,13 @@ def main(
             "--project, --namespace, --database, --limit, --read and --rate go with --kind or "
             "--collection"
         )
-    if is_own and (svg or properties or mixes or only or client != "datastore"):
-        raise click.UsageError(
-            "--plot, --properties, --mixes, --only and a client do not go with --kind or "
-            "--collection"
-        )
+    if is_own and (only or client != "datastore"):
+        raise click.UsageError("--only and a client do not go with --kind or --collection")
     if firestore != (collection is not None) or (collection is not None and (kind or namespace)):
         raise click.UsageError("--firestore goes with --collection, and with no --kind")
     plan = harness.QUICK if quick else harness.FULL
-    if properties:
-        plan = replace(plan, counts=tuple(sorted(set(properties))))
-    if mixes:
-        plan = replace(plan, mixes=mixes)
     try:
-        with contextlib.ExitStack() as checked:
-            for path in filter(None, (output, svg)):
-                checked.enter_context(results.writable(path))
+        with results.writable(output):
             if not is_own:
                 cases = _cases(client, plan, only)
                 lines, interrupted = measure(cases, plan)
@@ -225,11 +196,6 @@ def main(
                 )
                 measured, cases = _measure_own(source, names, rate or _OWN_RATE, plan)
             results.write(output, measured)
-            if svg and not measured.interrupted:
-                results.write_text(svg, chart.svg(measured))
-            elif svg and svg.stat().st_size == 0:
-                # The file was made to see whether it can be written.
-                svg.unlink()
     except KeyboardInterrupt:
         raise Interrupted("interrupted before anything was measured") from None
     except (
@@ -237,7 +203,6 @@ def main(
         own.Unreachable,
         own.UnknownProperty,
         sides.PatchedProcess,
-        chart.NothingToPlot,
     ) as error:
         raise Failure(str(error)) from error
     except verify.OutputMismatch as error:
@@ -245,8 +210,7 @@ def main(
             f"lazy and stock differ, nothing is recorded: {error}"
         ) from error
     tables.show(measured, Console())
-    has_chart = svg and not measured.interrupted
-    click.echo(f"results: {output}" + (f", chart: {svg}" if has_chart else ""))
+    click.echo(f"results: {output}")
     if measured.interrupted:
         done = len(measured.lines)
         raise Interrupted(f"interrupted after {done} of {len(cases)} measurements")

@@ -55,7 +55,6 @@ class Plan:
 
     mode: Literal["quick", "full"]
     counts: tuple[int, ...]
-    mixes: tuple[str, ...]
     per_entity: Budget
     per_call: Budget
 
@@ -64,18 +63,15 @@ class Plan:
         return self.per_entity if unit == PER_ENTITY else self.per_call
 
 
-MIXES = ("strings", "mixed", "nested")
 FULL = Plan(
     mode="full",
     counts=(1, 5, 10, 20, 50, 100, 200, 500, 1000),
-    mixes=MIXES,
     per_entity=Budget(2, 11, 200, 0.005),
     per_call=Budget(8, 21, 200, 0.02),
 )
 QUICK = Plan(
     mode="quick",
     counts=(5, 20, 100, 500),
-    mixes=MIXES,
     per_entity=Budget(0.25, 3, 50, 0.002),
     per_call=Budget(1, 5, 60, 0.02),
 )

@@ -6,7 +6,6 @@ import contextlib
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from google.auth.credentials import AnonymousCredentials
 from google.cloud import datastore
@@ -43,12 +42,10 @@ class Served:
 
 
 @contextlib.contextmanager
-def serving(
-    entities: Sequence[datastore.Entity], clients: int = 1, **options: Any
-) -> Iterator[Served]:
-    """Start a server with options, store entities, and connect stock clients."""
+def serving(entities: Sequence[datastore.Entity], clients: int = 1) -> Iterator[Served]:
+    """Start a server, store entities, and connect stock clients."""
     with contextlib.ExitStack() as stack:
-        server = stack.enter_context(LoopbackServer(**options))
+        server = stack.enter_context(LoopbackServer())
         made = tuple(stack.enter_context(client(server.grpc_port)) for _ in range(clients))
         yield Served(server, store(made[0], entities), made)
 

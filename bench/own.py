@@ -10,7 +10,6 @@ import contextlib
 import difflib
 import os
 import statistics
-import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -38,13 +37,12 @@ from lazyentity.bench.harness import MILLISECONDS, PER_ENTITY, Case, Comparison
 from lazyentity.bench.results import OwnCall, Results, summarize
 
 RPC_SECONDS = 5
-DEADLINE_SECONDS = 8
 CALLS = 5
 NOTHING = "0"
 """The read of a call in which nothing is decoded, see `READS`."""
 SECTION = "your own"
 _IN_A_RESPONSE = 20
-_NO_RETRY = Retry(predicate=if_exception_type())
+NO_RETRY = Retry(predicate=if_exception_type())
 # Without a project, from an argument or the environment, the client raises an OSError.
 ERRORS = (GoogleAPICallError, RetryError, GoogleAuthError, OSError)
 
@@ -55,34 +53,6 @@ class Unreachable(Exception):
 
 class UnknownProperty(Exception):
     """No entity has a property that the user named."""
-
-
-def within(seconds: float, work: Callable[[], Any]) -> Any:
-    """The result of ``work``, which is given up (and left to itself) after ``seconds``.
-
-    A thread runs it, because the search for credentials and the lookup of names keep no deadline.
-
-    Raises:
-        TimeoutError: ``work`` took longer.
-        Exception: ``work`` raised it.
-    """
-    outcome: list[Any] = []
-    failure: list[Exception] = []
-
-    def catch() -> None:
-        try:
-            outcome.append(work())
-        except Exception as error:  # noqa: BLE001  # raised again by the waiting thread
-            failure.append(error)
-
-    thread = threading.Thread(target=catch, daemon=True)
-    thread.start()
-    thread.join(seconds)
-    if failure:
-        raise failure[0]
-    if not outcome:
-        raise TimeoutError(f"no answer within {seconds:g} s")
-    return outcome[0]
 
 
 @contextlib.contextmanager
@@ -126,18 +96,18 @@ class Source:
         )
         query = client.query(kind=self.kind)
         query.keys_only()
-        list(query.fetch(limit=1, retry=_NO_RETRY, timeout=RPC_SECONDS))
+        list(query.fetch(limit=1, retry=NO_RETRY, timeout=RPC_SECONDS))
         return client
 
     def fetch(self) -> Fetched:
         """Read the entities.
 
         Raises:
-            Unreachable: there is no answer within 10 seconds, there are no credentials, the server
+            Unreachable: there is no answer within 5 seconds, there are no credentials, the server
                 answers with an error, or it has no such entity.
         """
         with reading(self):
-            client = within(DEADLINE_SECONDS, self._connect)
+            client = self._connect()
             query = lazyentity.wrap(client.query(kind=self.kind))
             raw = [lazyentity.raw(entity) for entity in query.fetch(limit=self.limit)]
         if not raw:

@@ -4,25 +4,21 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from google.auth.credentials import AnonymousCredentials
 from google.cloud import firestore
-from google.cloud.firestore_v1 import query as query_module
 from google.cloud.firestore_v1.field_path import FieldPath
 from google.cloud.firestore_v1.types import firestore as types
 
 import lazyentity
-from lazyentity.bench import own, sides, verify
-from lazyentity.bench.harness import Case, Comparison, Task
-from lazyentity.patches.firestore.responses import QueryResponse
-from lazyentity.patches.firestore.seams import CLIENT
+from lazyentity.bench import own, verify
+from lazyentity.bench.clients.firestore import HOST, receiving
+from lazyentity.bench.harness import Case, Comparison
 
-HOST = "FIRESTORE_EMULATOR_HOST"
 _READS = ("0", "1", "4", "half", "all")
-_PATCHED = sides.patching(CLIENT.patch)
 
 
 @dataclass(frozen=True)
@@ -62,6 +58,7 @@ class Source:
             request=request | {"structured_query": query._to_protobuf()},
             metadata=client._rpc_metadata,
             timeout=own.RPC_SECONDS,
+            retry=own.NO_RETRY,
         )
         kind: Any = types.RunQueryResponse
         return client, [kind.serialize(one) for one in responses if "document" in one]
@@ -70,11 +67,11 @@ class Source:
         """Read the documents.
 
         Raises:
-            own.Unreachable: there is no answer within 10 seconds, there are no credentials, the
+            own.Unreachable: there is no answer within 5 seconds, there are no credentials, the
                 server answers with an error, or it has no such document.
         """
         with own.reading(self):
-            client, raw = own.within(own.DEADLINE_SECONDS, self._responses)
+            client, raw = self._responses()
         if not raw:
             raise own.Unreachable(f"there is nothing of {self}")
         query = lazyentity.wrap(client).collection(self.collection).limit(self.limit)
@@ -96,34 +93,21 @@ def _comparison(
     wanted: Sequence[Sequence[str]] | None,
 ) -> Comparison:
     """Both ways from responses to snapshots; all fields are read by ``to_dict()``."""
-    prefix, _ = collection._parent_info()
-    prefix = f"{prefix}/{collection.id}"
     whole = wanted is None or list(wanted) == list(every)
     paths = [[FieldPath(name).to_api_repr() for name in names] for names in wanted or ()]
 
-    def read_all(snapshots: Iterable[Any]) -> None:
-        for snapshot in snapshots:
-            snapshot.to_dict()
-
-    def read_some(snapshots: Iterable[Any]) -> None:
-        for snapshot, chosen in zip(snapshots, paths, strict=True):
-            for path in chosen:
-                snapshot.get(path)
-
-    read: Callable[[Iterable[Any]], None] = read_all if whole else read_some
-
-    def task(kind: Any) -> Task:
-        def convert_and_read() -> list[Any]:
-            # Looked up now, because the patch replaces it.
-            to_snapshot = vars(query_module)["_query_response_to_snapshot"]
-            snapshots = [to_snapshot(kind.deserialize(one), collection, prefix) for one in raw]
-            read(snapshots)
-            return snapshots
-
-        return convert_and_read
+    def read(snapshots: list[Any]) -> list[Any]:
+        if whole:
+            for snapshot in snapshots:
+                snapshot.to_dict()
+        else:
+            for snapshot, chosen in zip(snapshots, paths, strict=True):
+                for path in chosen:
+                    snapshot.get(path)
+        return snapshots
 
     def check(stock: list[Any], lazy: list[Any]) -> None:
         read, lazy_read = ([one.to_dict() for one in of] for of in (stock, lazy))
         verify.check_same(read, lazy_read, "documents")
 
-    return Comparison(task(types.RunQueryResponse), task(QueryResponse), check, _PATCHED)
+    return receiving(raw, read, check, collection)

@@ -238,17 +238,8 @@ def write(path: Path, results: Results) -> None:
     Raises:
         ResultsError: it cannot be written, a full disk for one.
     """
-    text = msgspec.json.format(msgspec.json.encode(results), indent=1).decode()
-    write_text(path, f"{text}\n")
-
-
-def write_text(path: Path, text: str) -> None:
-    """Put ``text`` in place of all that the file held.
-
-    Raises:
-        ResultsError: it cannot be written.
-    """
+    text = msgspec.json.format(msgspec.json.encode(results), indent=1)
     try:
-        path.write_text(text, encoding="utf-8")
+        path.write_bytes(text + b"\n")
     except OSError as error:
         raise ResultsError(f"cannot write {path}: {error.strerror}") from error

@@ -264,8 +264,8 @@ def test_the_api_knows_no_client() -> None:
 def test_nothing_else_names_a_client(client: str) -> None:
     """Only its package, its public module and the list do; setup.py and the tools do not.
 
-    The tool that draws the charts has the results of each. A package of another client may use the word for something else. Packed documents have a
-    property for each of two clients.
+    The tool that draws the charts has the results of each. A package of another client may use the
+    word for something else. Packed documents have a property for each of two clients.
     """
     # The package, or the name that patch() takes.
     words = re.compile(rf"\b{client.replace('_', '[_-]')}\b")

@@ -7,7 +7,6 @@ files; ``--check`` changes nothing and fails if a part is not up to date.
 from __future__ import annotations
 
 import argparse
-import json
 import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -31,8 +30,6 @@ CHARTS: dict[str, tuple[str, Callable[[Results], str]]] = {
 }
 """The charts beside the results: the file, the results, and the function that draws them."""
 CLIENTS = "docs/clients/versions.rst"
-GROWTH = "firestore-growth"
-"""The results of ``python -m lazyentity.bench.firestore_growth``, of another schema."""
 
 _headline = partial(tables.headline, call="query")
 _asyncio = partial(tables.headline, call="asyncio query")
@@ -141,7 +138,6 @@ def wanted() -> dict[Path, str]:
     files = {RESULTS / file: draw(measured[of]) for file, (of, draw) in CHARTS.items()}
     texts = [(document, name, render(measured[of])) for document, name, of, render in every]
     texts.append((CLIENTS, "clients", table_of_clients()))
-    texts.append(("docs/benchmarks/clients.rst", GROWTH, table_of_growth()))
     for document, name, text in texts:
         path = CHECKOUT / document
         present = files.get(path) or path.read_text(encoding="utf-8")
@@ -156,26 +152,6 @@ def table_of_clients() -> str:
         package = "." if client.name == clients.REQUIRED else f"'.[{client.name}]'"
         names = f'``patch("{client.name}")``', f"``pip install {package}``"
         rows.append((client.distribution, client.range, *names))
-    return "\n".join(_simple_table(rows))
-
-
-def table_of_growth() -> str:
-    """Return the table of documents that grow, in reStructuredText."""
-    measured = json.loads((RESULTS / f"{GROWTH}.json").read_text("utf-8"))
-    columns = (
-        ("to_dict()", "to_dict(), first"),
-        ("again", "to_dict(), again"),
-        ("each get()", "get() of each, first"),
-        ("again", "get() of each, again"),
-        ("absent", "absent, ten times, first"),
-        ("again", "absent, ten times, again"),
-        ("memory", "memory with a dict"),
-    )
-    rows: list[Sequence[str]] = [("document", *(heading for heading, _ in columns))]
-    rows.extend(
-        (shape, *(f"{measured[name][shape]:.2f}" for _, name in columns))
-        for shape in measured["memory with a dict"]
-    )
     return "\n".join(_simple_table(rows))
 
 

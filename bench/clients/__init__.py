@@ -1,4 +1,4 @@
-"""The cases of each client. Its module has ``cases(plan)``, and imports the client."""
+"""The cases of each client, or other subject. Its module has ``cases(plan)``, and imports it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,16 @@ from collections.abc import Iterable
 
 from lazyentity.bench.harness import Case, Plan
 
-NAMES = ("datastore", "ndb", "firestore", "appengine", "beam", "gcloud-aio")
+NAMES = (
+    "datastore",
+    "ndb",
+    "firestore",
+    "firestore-growth",
+    "appengine",
+    "beam",
+    "gcloud-aio",
+    "adapters",
+)
 
 
 def cases(client: str, plan: Plan) -> Iterable[Case]:

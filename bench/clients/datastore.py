@@ -54,7 +54,7 @@ _PATCHED = sides.patching()
 def cases(plan: Plan) -> Iterator[Case]:
     """The conversions over attribute counts, then calls."""
     reads = _QUICK_READS if plan.mode == "quick" else READS
-    for mix, count, read in itertools.product(plan.mixes, plan.counts, reads):
+    for mix, count, read in itertools.product(MIXES, plan.counts, reads):
         if applies(count, read):
             make = functools.partial(synthetic, MIXES[mix], count, read)
             done = read if read in (EAGER, MATERIALIZED) else f"{read} read"
@@ -238,7 +238,7 @@ def writing(entities: int, count: int, reads: bool) -> Iterator[Comparison]:
             entity.key = datastore.Key(*entity.key.flat_path, project=PROJECT, namespace=side)
         return entities_of_side
 
-    with loopback.serving((), 3, trusting=True) as served:
+    with loopback.serving((), 3) as served:
         *clients, other = served.clients
         connected = dict(zip(("stock", "lazy"), clients, strict=True))
 

@@ -7,7 +7,7 @@ import contextlib
 import functools
 import os
 import unittest.mock
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from operator import methodcaller
 from typing import Any
 
@@ -76,15 +76,17 @@ def _plain(value: Any) -> Any:
     return [_plain(item) for item in value] if isinstance(value, list) else value
 
 
-def _client(kind: Any = firestore.Client) -> Any:
+def make_client(kind: Any = firestore.Client) -> Any:
+    """A client without credentials."""
     return kind(project=PROJECT, credentials=AnonymousCredentials())
 
 
-def _response(mix: str, fields: int, number: int) -> bytes:
+def response_of(fields: dict[str, Any], number: int) -> bytes:
+    """A response to a query, with document ``number`` of the collection."""
     when = MIXES["mixed"].part(5, number)["created_004"]
     document = document_types.Document(
         name=f"{_DOCUMENTS}/{_COLLECTION}/d{number}",
-        fields=_helpers.encode_dict(fields_of(mix, fields, number)),
+        fields=_helpers.encode_dict(fields),
         create_time=when,
         update_time=when,
     )
@@ -96,21 +98,32 @@ def _response(mix: str, fields: int, number: int) -> bytes:
 @contextlib.contextmanager
 def converting(mix: str, fields: int) -> Iterator[Comparison]:
     """Give the conversion of responses to a query, from bytes to the dicts of all fields."""
-    raws = [_response(mix, fields, number) for number in range(_CONVERTED)]
-    collection = _client().collection(_COLLECTION)
-    prefix = f"{_DOCUMENTS}/{_COLLECTION}"
+    raws = [response_of(fields_of(mix, fields, number), number) for number in range(_CONVERTED)]
+    check = functools.partial(verify.check_same, where="documents")
+    yield receiving(raws, lambda snapshots: [one.to_dict() for one in snapshots], check)
+
+
+def receiving(
+    raws: Sequence[bytes],
+    read: Callable[[list[Any]], list[Any]],
+    check: Callable[[list[Any], list[Any]], None],
+    collection: Any = None,
+) -> Comparison:
+    """Both ways from responses to a query to snapshots, and to what ``read`` gives of them."""
+    collection = collection or make_client().collection(_COLLECTION)
+    parent, _ = collection._parent_info()
+    prefix = f"{parent}/{collection.id}"
 
     def task(kind: Any) -> Task:
         def convert() -> list[Any]:
             # Looked up now, because the patch replaces it.
             to_snapshot = vars(query_module)["_query_response_to_snapshot"]
             snapshots = [to_snapshot(kind.deserialize(raw), collection, prefix) for raw in raws]
-            return [snapshot.to_dict() for snapshot in snapshots]
+            return read(snapshots)
 
         return convert
 
-    check = functools.partial(verify.check_same, where="documents")
-    yield Comparison(task(types.RunQueryResponse), task(QueryResponse), check, _PATCHED)
+    return Comparison(task(types.RunQueryResponse), task(QueryResponse), check, _PATCHED)
 
 
 @contextlib.contextmanager
@@ -119,7 +132,7 @@ def _serving(mix: str, count: int, fields: int) -> Iterator[list[tuple[Any, dict
     with LoopbackServer(firestore=True) as server:
         host = {HOST: f"127.0.0.1:{server.grpc_port}"}
         with unittest.mock.patch.dict(os.environ, host):
-            client = _client()
+            client = make_client()
             made = [
                 (client.collection(_COLLECTION).document(f"d{n}"), fields_of(mix, fields, n))
                 for n in range(count)
@@ -168,7 +181,7 @@ def querying_asyncio(call: str, mix: str, count: int, fields: int) -> Iterator[C
     """Give a query of the asyncio client, which both sides use."""
     with _serving(mix, count, fields), asyncio.Runner() as runner:
         run = runner.get_loop().run_until_complete
-        client = _client(firestore.AsyncClient)
+        client = make_client(firestore.AsyncClient)
         query = client.collection(_COLLECTION).limit(count)
 
         async def read() -> list[Any]:

@@ -8,7 +8,9 @@ an emulator: no persistence, no index configuration, no quotas. It answers an un
 UNIMPLEMENTED, never with silence.
 
 Left out: GQL, property masks and transforms, conflict detection by version, vector search, reads
-of past states, and the metadata kinds.
+of past states, explained aggregations, and the metadata kinds. Transactions are not isolated: see
+:mod:`lazyentity.bench.server.store`. Queries are simpler than in Datastore: see
+:mod:`lazyentity.bench.server.query`.
 
 Entities are stored as sent. Property values are not validated, so that a client's reading of odd
 entities can be tested too.

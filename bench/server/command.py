@@ -91,7 +91,8 @@ def main(arguments: list[str], program: str) -> None:
         try:
             server, port = demo.start_firestore(given.port, is_loaded=given.demo)
         except ImportError as error:
-            parser.exit(2, f"{error}; install it with `pip install 'lazyentity[firestore]'`\n")
+            hint = "install it with `pip install '.[firestore]'` in a checkout of lazyentity"
+            parser.exit(2, f"{error}; {hint}\n")
         variable, loaded = "FIRESTORE_EMULATOR_HOST", demo.DOCUMENTS_DESCRIPTION
     else:
         service = DatastoreService()
@@ -126,7 +127,7 @@ def child(given: str) -> None:
         service = DatastoreService(**options)
         if is_loaded:
             demo.load(service)
-        server, grpc_port = start_grpc(service, 0, calls_wait=bool(options.get("latency")))
+        server, grpc_port = start_grpc(service, 0)
         _, http_port = start_http(service, 0)
     sys.stdout.write(json.dumps({"grpc": grpc_port, "http": http_port}) + "\n")
     sys.stdout.flush()

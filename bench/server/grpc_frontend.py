@@ -11,8 +11,6 @@ from .schema import METHODS
 from .service import DatastoreService
 
 _THREADS = 16
-# Calls that wait for the latency of the service keep an idle thread each.
-_THREADS_THAT_WAIT = 256
 
 
 def _handler(service: DatastoreService, method: str) -> grpc.RpcMethodHandler[bytes, bytes]:
@@ -26,20 +24,14 @@ def _handler(service: DatastoreService, method: str) -> grpc.RpcMethodHandler[by
     return grpc.unary_unary_rpc_method_handler(handle)
 
 
-def start_grpc(
-    service: DatastoreService, port: int, *, calls_wait: bool = False
-) -> tuple[grpc.Server, int]:
-    """Serve on 127.0.0.1; returns the running server and its port.
-
-    ``port`` 0 takes a free one. ``calls_wait`` says whether the service has a latency.
+def start_grpc(service: DatastoreService, port: int) -> tuple[grpc.Server, int]:
+    """Serve on 127.0.0.1; returns the running server and its port. ``port`` 0 takes a free one.
 
     Raises:
         RuntimeError: when the port cannot be bound.
     """
     server = grpc.server(
-        ThreadPoolExecutor(
-            _THREADS_THAT_WAIT if calls_wait else _THREADS, thread_name_prefix="grpc"
-        ),
+        ThreadPoolExecutor(_THREADS, thread_name_prefix="grpc"),
         options=[
             # Otherwise two servers may share a port, each answering some of the calls.
             ("grpc.so_reuseport", 0),

@@ -1,10 +1,12 @@
 """The service over HTTP: POST /v1/projects/{project}:{method}.
 
-Bodies are protobuf, as Google's client sends it, or JSON.
+Bodies are protobuf, as Google's client sends it, or JSON, as the REST interface of Datastore has
+it, by the Content-Type of the request.
 """
 
 from __future__ import annotations
 
+import functools
 import json
 import re
 import socketserver
@@ -18,91 +20,39 @@ from google.rpc import status_pb2  # type: ignore[import-untyped]  # ships no ty
 
 from .errors import DatastoreError, invalid_argument
 from .schema import METHODS
-from .service import DatastoreService, ResponseCache
+from .service import DatastoreService
 
-
-def _http_status(code: grpc.StatusCode) -> int:
-    # Those without one are errors of the server.
-    return int(exceptions.exception_class_for_grpc_status(code).code or 500)
-
-
-class Protobuf:
-    """Messages as they are on the wire. Any thread may use an encoding.
-
-    ``content_type`` is the header of requests, ``response_type`` the header of responses.
-    """
-
-    content_type = response_type = "application/x-protobuf"
-
-    def request(self, method: str, body: bytes) -> bytes:
-        """The serialised request in a body.
-
-        Raises:
-            DatastoreError: when the body is malformed.
-        """
-        # The service parses it.
-        return body
-
-    def response(self, method: str, serialised: bytes) -> bytes:
-        """The body of a serialised response."""
-        return serialised
-
-    def error(self, error: DatastoreError) -> bytes:
-        """The body of a refusal: a google.rpc.Status."""
-        status = status_pb2.Status(code=error.code.value[0], message=error.message)
-        serialised: bytes = status.SerializeToString()
-        return serialised
-
-
-class Json(Protobuf):
-    """Messages in the JSON mapping of protobuf, as the REST interface of Datastore has them.
-
-    The service gives the same response object to a repeated request. This class then gives the same
-    JSON, so that a benchmark does not measure how slowly JSON is made.
-    """
-
-    content_type = "application/json"
-    response_type = "application/json; charset=UTF-8"
-
-    def __init__(self) -> None:
-        self._cache = ResponseCache()
-
-    def request(self, method: str, body: bytes) -> bytes:
-        """The message of the body; the empty message, if there is no body.
-
-        Raises:
-            DatastoreError: when the body is not the JSON of such a message.
-        """
-        message = METHODS[method][0]()
-        try:
-            json_format.Parse(body or b"{}", message)
-        except (json_format.ParseError, UnicodeDecodeError) as error:
-            raise invalid_argument(f"the request is not a {method}Request: {error}") from error
-        serialised: bytes = message.SerializeToString()
-        return serialised
-
-    def response(self, method: str, serialised: bytes) -> bytes:
-        """The JSON of a response, without line breaks and with unpopulated fields left out."""
-        key = method, serialised
-        body = self._cache.get(key, 0)
-        if body is None:
-            message = METHODS[method][1].FromString(serialised)
-            body = json_format.MessageToJson(message, indent=None).encode()
-            self._cache.put(key, 0, body)
-        return body
-
-    def error(self, error: DatastoreError) -> bytes:
-        """The error object of Google's REST interfaces."""
-        described = {
-            "code": _http_status(error.code),
-            "message": error.message,
-            "status": error.code.name,
-        }
-        return json.dumps({"error": described}).encode()
-
-
+_JSON = "application/json"
 _PATH = re.compile(r"/v1/projects/(?P<project>[^/:]+):(?P<method>\w+)")
 _RPC_NAMES = {name[0].lower() + name[1:]: name for name in METHODS}
+
+
+def _from_json(method: str, body: bytes) -> bytes:
+    message = METHODS[method][0]()
+    try:
+        json_format.Parse(body or b"{}", message)
+    except (json_format.ParseError, UnicodeDecodeError) as error:
+        raise invalid_argument(f"the request is not a {method}Request: {error}") from error
+    return bytes(message.SerializeToString())
+
+
+# The service gives the same response to a repeated request: a benchmark then does not measure how
+# slowly JSON is made.
+@functools.lru_cache(maxsize=16)
+def _to_json(method: str, serialised: bytes) -> bytes:
+    message = METHODS[method][1].FromString(serialised)
+    return json_format.MessageToJson(message, indent=None).encode()
+
+
+def _refusal(error: DatastoreError, is_json: bool) -> tuple[int, bytes]:
+    """The status and the body of a refusal: a google.rpc.Status, or an error object in JSON."""
+    # Codes without an HTTP status are errors of the server.
+    status = int(exceptions.exception_class_for_grpc_status(error.code).code or 500)
+    if is_json:
+        described = {"code": status, "message": error.message, "status": error.code.name}
+        return status, json.dumps({"error": described}).encode()
+    message = status_pb2.Status(code=error.code.value[0], message=error.message)
+    return status, message.SerializeToString()
 
 
 class _Server(ThreadingHTTPServer):
@@ -110,9 +60,6 @@ class _Server(ThreadingHTTPServer):
 
     def __init__(self, service: DatastoreService, port: int) -> None:
         self.service = service
-        self.encodings: dict[str, Protobuf] = {
-            encoding.content_type: encoding for encoding in (Protobuf(), Json())
-        }
         super().__init__(("127.0.0.1", port), _Handler)
 
     def server_bind(self) -> None:
@@ -129,38 +76,28 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         """Answer one RPC."""
-        encodings = self.server.encodings
-        encoding = encodings.get(self.headers.get_content_type())
+        is_json = self.headers.get_content_type() == _JSON
+        request = self.rfile.read(int(self.headers["Content-Length"]))
         try:
-            status, body = 200, self._call(encoding)
+            status, body = 200, self._call(request, is_json)
         except DatastoreError as error:
-            # A caller with an unknown encoding gets that of Google's client.
-            encoding = encoding or encodings[Protobuf.content_type]
-            status, body = _http_status(error.code), encoding.error(error)
+            status, body = _refusal(error, is_json)
         self.send_response(status)
-        self.send_header("Content-Type", (encoding or Protobuf).response_type)
+        kind = f"{_JSON}; charset=UTF-8" if is_json else "application/x-protobuf"
+        self.send_header("Content-Type", kind)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)
 
-    def _call(self, encoding: Protobuf | None) -> bytes:
-        length = self.headers.get("Content-Length", "")
-        if not length.isdecimal():
-            # A body of unknown length cannot be told from the next request.
-            self.close_connection = True
-            raise invalid_argument("a request must have a Content-Length")
-        body = self.rfile.read(int(length))
+    def _call(self, request: bytes, is_json: bool) -> bytes:
         match = _PATH.fullmatch(self.path)
         if match is None or match["method"] not in _RPC_NAMES:
             raise DatastoreError(grpc.StatusCode.NOT_FOUND, f"there is no {self.path} here")
-        if encoding is None:
-            expected = " or ".join(self.server.encodings)
-            raise invalid_argument(f"the Content-Type of a request must be {expected}")
         method = _RPC_NAMES[match["method"]]
-        request = encoding.request(method, body)
-        return encoding.response(
-            method, self.server.service.call(method, request, match["project"])
-        )
+        if is_json:
+            request = _from_json(method, request)
+        response = self.server.service.call(method, request, match["project"])
+        return _to_json(method, response) if is_json else response
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002  # the base's name
         """Requests are not logged."""

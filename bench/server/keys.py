@@ -8,8 +8,6 @@ import math
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-from google.protobuf.message import DecodeError
-
 from .errors import invalid_argument
 from .schema import Key, Message, Value
 
@@ -95,17 +93,6 @@ def resolve_key(key: Message, scope: Scope) -> EntityKey:
     return identity
 
 
-def parse_key(wire: bytes) -> Message:
-    """The Key message of some bytes.
-
-    Raises INVALID_ARGUMENT when they are none.
-    """
-    try:
-        return Key.FromString(wire)
-    except DecodeError as error:
-        raise invalid_argument(f"a key cannot be parsed: {error}") from error
-
-
 @functools.lru_cache(maxsize=1 << 16)
 def resolve_wire(wire: bytes, scope: Scope) -> tuple[EntityKey | None, bytes]:
     """The identity of a serialised key, and the key with its project and database, serialised.
@@ -113,9 +100,9 @@ def resolve_wire(wire: bytes, scope: Scope) -> tuple[EntityKey | None, bytes]:
     A key that lacks an id has no identity, and is returned as it is. Clients repeat their keys, so
     the results are kept.
 
-    Raises INVALID_ARGUMENT when the bytes are no key, or as :func:`resolve_key`.
+    Raises INVALID_ARGUMENT as :func:`resolve_key`.
     """
-    key = parse_key(wire)
+    key = Key.FromString(wire)
     if is_incomplete(key):
         return None, wire
     identity = resolve_key(key, scope)
@@ -125,7 +112,7 @@ def resolve_wire(wire: bytes, scope: Scope) -> tuple[EntityKey | None, bytes]:
 def resolve_complete(wire: bytes, scope: Scope) -> tuple[EntityKey, bytes]:
     """As :func:`resolve_wire`; raises INVALID_ARGUMENT also when the key is incomplete."""
     identity, resolved = resolve_wire(wire, scope)
-    return identity or resolve_key(parse_key(wire), scope), resolved
+    return identity or resolve_key(Key.FromString(wire), scope), resolved
 
 
 def is_incomplete(key: Message) -> bool:

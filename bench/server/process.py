@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-import threading
 from typing import Any
 
 _STOP_SECONDS = 10.0
@@ -23,23 +22,20 @@ class LoopbackServer:
     grpc_port: int
     http_port: int
 
-    def __init__(self, *, start_timeout: float = 60.0, **options: Any) -> None:
+    def __init__(self, **options: Any) -> None:
         """Nothing runs before ``with``.
 
         Args:
-            start_timeout: in seconds.
             options: those of `DatastoreService`; ``demo=True`` to begin with 300 orders, and
                 ``firestore=True`` to serve Firestore, over gRPC alone.
         """
         self._options = options
-        self._start_timeout = start_timeout
 
     def __enter__(self) -> LoopbackServer:
         """Start the server and wait until it answers.
 
         Raises:
-            RuntimeError: when the server ends, or does not answer within the timeout; its own
-                error is on standard error.
+            RuntimeError: when the server ends; its own error is on standard error.
         """
         self._process = subprocess.Popen(
             [sys.executable, "-m", f"{__package__}", json.dumps(self._options)],
@@ -49,7 +45,12 @@ class LoopbackServer:
             start_new_session=True,
         )
         try:
-            ports = json.loads(self._first_line())
+            assert self._process.stdout is not None  # It was asked for as a pipe.
+            line = self._process.stdout.readline()
+            if not line:
+                status = self._process.wait(_STOP_SECONDS)
+                raise RuntimeError(f"the loopback server ended with status {status}")
+            ports = json.loads(line)
         except BaseException:
             self._stop()
             raise
@@ -64,23 +65,6 @@ class LoopbackServer:
     def pid(self) -> int:
         """Process id of the server."""
         return self._process.pid
-
-    def _first_line(self) -> bytes:
-        lines: list[bytes] = []
-        stdout = self._process.stdout
-        assert stdout is not None  # It was asked for as a pipe.
-        # Read in a thread, because a pipe cannot be read with a timeout on every platform.
-        reader = threading.Thread(target=lambda: lines.append(stdout.readline()), daemon=True)
-        reader.start()
-        reader.join(self._start_timeout)
-        if not lines:
-            raise RuntimeError(
-                f"the loopback server did not start within {self._start_timeout} seconds"
-            )
-        if not lines[0]:
-            status = self._process.wait(_STOP_SECONDS)
-            raise RuntimeError(f"the loopback server ended with status {status} before it answered")
-        return lines[0]
 
     def _stop(self) -> None:
         self._process.terminate()

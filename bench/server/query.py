@@ -1,15 +1,16 @@
 """Queries: the criteria of a Query message, and the ordered rows that answer it.
 
-A filter is kept as Datastore plans it: in disjunctive normal form, as alternatives of conditions.
-This form decides how arrays match: within one alternative a single element must satisfy all
-inequalities on a property, while each equality may be satisfied by another element.
+Three things are simpler than in Datastore. Each filter on an array may be satisfied by another
+element; a projection has all elements, also those that no filter admits; and without orders the
+results are ordered by key, also if a filter is an inequality. A query that Datastore would refuse
+may be answered.
 """
 
 from __future__ import annotations
 
 import itertools
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -30,11 +31,8 @@ from .keys import (
 from .schema import ArrayValue, Message, enum_name, refuse
 from .store import Record
 
-MAX_ALTERNATIVES = 30
-"""Datastore's limit on disjunctions, here counted before IN is expanded."""
-_MAX_OPERANDS = {"IN": 30, "NOT_IN": 10}
-
-Index = Mapping[str, Sequence[IndexedValue]]
+Filter = Callable[[Record], bool]
+"""Whether an entity passes."""
 
 
 def _has_ancestor(value: SortKey, operands: Sequence[SortKey]) -> bool:
@@ -43,15 +41,11 @@ def _has_ancestor(value: SortKey, operands: Sequence[SortKey]) -> bool:
     return key.partition == ancestor.partition and key.path[: len(ancestor.path)] == ancestor.path
 
 
-_Test = Callable[[SortKey, Sequence[SortKey]], bool]
-
 # The order is one over all types, as in a Datastore index: ``x < 5`` lets a null through.
-_EQUALITIES: dict[str, _Test] = {
+_TESTS: dict[str, Callable[[SortKey, Sequence[SortKey]], bool]] = {
     "EQUAL": lambda value, operands: value == operands[0],
     "IN": lambda value, operands: value in operands,
     "HAS_ANCESTOR": _has_ancestor,
-}
-_INEQUALITIES: dict[str, _Test] = {
     "LESS_THAN": lambda value, operands: value < operands[0],
     "LESS_THAN_OR_EQUAL": lambda value, operands: value <= operands[0],
     "GREATER_THAN": lambda value, operands: value > operands[0],
@@ -59,122 +53,34 @@ _INEQUALITIES: dict[str, _Test] = {
     "NOT_EQUAL": lambda value, operands: value != operands[0],
     "NOT_IN": lambda value, operands: value not in operands,
 }
+_TAKE_ARRAYS = ("IN", "NOT_IN")
 
 
-@dataclass(frozen=True)
-class Condition:
-    """One property filter."""
+def parse_filter(message: Message, scope: Scope) -> Filter:
+    """The filter of a Filter message.
 
-    name: str
-    """Of the property."""
-    operator: str
-    operands: tuple[SortKey, ...]
-
-    @property
-    def is_inequality(self) -> bool:
-        """Whether the condition takes a range of values and so constrains an order."""
-        return self.operator in _INEQUALITIES
-
-    def holds(self, value: SortKey) -> bool:
-        """Whether one indexed value satisfies the condition."""
-        test = (_INEQUALITIES if self.is_inequality else _EQUALITIES)[self.operator]
-        return test(value, self.operands)
-
-
-class Alternative:
-    """Conditions that must hold together."""
-
-    def __init__(self, conditions: Sequence[Condition]) -> None:
-        self.conditions = conditions
-        self.ranges: dict[str, list[Condition]] = {}
-        for condition in conditions:
-            if condition.is_inequality:
-                self.ranges.setdefault(condition.name, []).append(condition)
-
-    def admitted(self, index: Index, name: str) -> list[IndexedValue]:
-        """The values of a property that satisfy every inequality on it."""
-        conditions = self.ranges.get(name, ())
-        return [
-            value
-            for value in index.get(name, ())
-            if all(condition.holds(value.order) for condition in conditions)
-        ]
-
-    def matches(self, index: Index) -> bool:
-        """Whether an entity with that index satisfies all conditions."""
-        return all(self.admitted(index, name) for name in self.ranges) and all(
-            any(condition.holds(value.order) for value in index.get(condition.name, ()))
-            for condition in self.conditions
-            if not condition.is_inequality
-        )
-
-
-def _operands(message: Message, operator: str) -> list[Message]:
-    if operator not in _MAX_OPERANDS:
-        return [message.value]
-    values = message.value.array_value.values
-    if not 0 < len(values) <= _MAX_OPERANDS[operator]:
-        raise invalid_argument(
-            f"{operator} takes an array of 1 to {_MAX_OPERANDS[operator]} values, "
-            f"not of {len(values)}"
-        )
-    return list(values)
-
-
-def _condition(message: Message, scope: Scope) -> Condition:
-    name = message.property.name
-    if not name:
-        raise invalid_argument("a property filter must name a property")
-    operator = enum_name(message, "op")
-    if operator not in _EQUALITIES and operator not in _INEQUALITIES:
-        raise invalid_argument(f"the filter on {name!r} has no valid operator")
-    if operator == "HAS_ANCESTOR" and name != KEY_PROPERTY:
-        raise invalid_argument(f"HAS_ANCESTOR filters {KEY_PROPERTY}, not {name!r}")
-    orders = []
-    for operand in _operands(message, operator):
-        if name == KEY_PROPERTY:
-            if operand.WhichOneof("value_type") != "key_value":
-                raise invalid_argument(f"a filter on {KEY_PROPERTY} compares with keys only")
-            resolve_key(operand.key_value, scope)
-        order = sort_key(operand)
-        if order is None:
-            raise invalid_argument(
-                f"the filter on {name!r} compares with a value that is never indexed"
-            )
-        orders.append(order)
-    return Condition(name, operator, tuple(orders))
-
-
-def _alternatives(message: Message, scope: Scope) -> list[list[Condition]]:
-    kind = message.WhichOneof("filter_type")
-    if kind == "property_filter":
-        return [[_condition(message.property_filter, scope)]]
-    if kind is None:
-        raise invalid_argument("a filter must be composite or on a property")
-    composite = message.composite_filter
-    operator = enum_name(composite, "op")
-    if operator not in ("AND", "OR") or not composite.filters:
-        raise invalid_argument("a composite filter must be an AND or an OR of filters")
-    parts = [_alternatives(part, scope) for part in composite.filters]
-    if operator == "OR":
-        alternatives = [alternative for part in parts for alternative in part]
-    else:
-        # Bounded before it is built: each part may already hold MAX_ALTERNATIVES.
-        product = itertools.islice(itertools.product(*parts), MAX_ALTERNATIVES + 1)
-        alternatives = [list(itertools.chain.from_iterable(chosen)) for chosen in product]
-    if len(alternatives) > MAX_ALTERNATIVES:
-        raise invalid_argument(f"a filter may have at most {MAX_ALTERNATIVES} alternatives")
-    return alternatives
-
-
-def parse_filter(message: Message | None, scope: Scope) -> list[Alternative]:
-    """The alternatives of a Filter message, of which one must match; None matches everything.
-
-    Raises INVALID_ARGUMENT for a filter that Datastore would not accept.
+    Raises INVALID_ARGUMENT for an operator that is none, and for a value that has no order.
     """
-    if message is None:
-        return [Alternative(())]
-    return [Alternative(conditions) for conditions in _alternatives(message, scope)]
+    if message.WhichOneof("filter_type") == "composite_filter":
+        parts = [parse_filter(part, scope) for part in message.composite_filter.filters]
+        combine = any if enum_name(message.composite_filter, "op") == "OR" else all
+        return lambda record: combine(part(record) for part in parts)
+    condition = message.property_filter
+    name, operator = condition.property.name, enum_name(condition, "op")
+    if operator not in _TESTS:
+        raise invalid_argument(f"the filter on {name!r} has no valid operator")
+    given = condition.value
+    values = given.array_value.values if operator in _TAKE_ARRAYS else [given]
+    operands: list[SortKey] = []
+    for value in values:
+        if name == KEY_PROPERTY:
+            resolve_key(value.key_value, scope)
+        order = sort_key(value)
+        if order is None:
+            raise invalid_argument(f"the filter on {name!r} compares with a value without an order")
+        operands.append(order)
+    test = _TESTS[operator]
+    return lambda record: any(test(value.order, operands) for value in record.values(name))
 
 
 Position = tuple[SortKey, ...]
@@ -221,11 +127,11 @@ class Results:
 
 @dataclass(frozen=True)
 class Query:
-    """A checked query. An empty cursor is the start, or no end."""
+    """The criteria of a query. An empty cursor is the start, or no end."""
 
     partition: Partition
     kind: str | None
-    alternatives: list[Alternative]
+    filter: Filter | None
     orders: list[Order]
     projection: list[str]
     keys_only: bool
@@ -234,22 +140,6 @@ class Query:
     end_cursor: bytes
     offset: int
     limit: int | None
-
-    def matches(self, record: Record) -> bool:
-        """Whether the record is of this query's kind and passes its filter."""
-        return (
-            record.key.partition == self.partition
-            and self.kind in (None, record.key.kind)
-            and bool(self._matching(record))
-        )
-
-    def _matching(self, record: Record) -> list[Alternative]:
-        return [
-            alternative
-            for alternative in self.alternatives
-            # Without conditions the entity need not be indexed, that is, parsed.
-            if not alternative.conditions or alternative.matches(record.index)
-        ]
 
     def run(self, records: Iterable[Record]) -> Results:
         """The rows that answer the query, out of the records of its partition and kind."""
@@ -270,20 +160,14 @@ class Query:
         end = self._after(rows, self.end_cursor) if self.end_cursor else len(rows)
         return Results(rows[start:end], more_after_cursor=end < len(rows))
 
-    def _rows_of(self, record: Record) -> Iterable[Row]:
-        matching = self._matching(record)
-        if not matching:
+    def _rows_of(self, record: Record) -> Iterator[Row]:
+        if self.filter is not None and not self.filter(record):
             return
-        values: dict[str, list[IndexedValue]] = {KEY_PROPERTY: [record.key_value]}
-        for name in self._used - {KEY_PROPERTY}:
-            admitted = {
-                value.order: value
-                for alternative in matching
-                for value in alternative.admitted(record.index, name)
-            }
-            if not admitted:
-                return
-            values[name] = sorted(admitted.values())
+        used = {*(order.name for order in self.orders), *self.projection}
+        values = {name: sorted(record.values(name)) for name in used}
+        # An entity without a property that is used is not in the index that Datastore would read.
+        if not all(values.values()):
+            return
         for combination in itertools.product(*(values[name] for name in self.projection)):
             projected = dict(zip(self.projection, combination, strict=True))
             ordered = (
@@ -291,10 +175,6 @@ class Query:
                 for order in self.orders
             )
             yield Row(record, (*ordered, record.key_value, *combination), projected)
-
-    @cached_property
-    def _used(self) -> set[str]:
-        return {order.name for order in self.orders} | set(self.projection)
 
     @cached_property
     def _descending(self) -> list[bool]:
@@ -320,77 +200,35 @@ class Query:
         except DecodeError:
             values = []
         position = tuple(order for order in map(sort_key, values) if order is not None)
-        if (
-            len(position) != len(self._descending)
-            or values[len(self.orders)].WhichOneof("value_type") != "key_value"
-        ):
+        if len(position) != len(self._descending):
             raise invalid_argument("a cursor is not one that this query has returned")
         return position
-
-
-def _parse_order(message: Message) -> Order:
-    if not message.property.name:
-        raise invalid_argument("an order must name a property")
-    return Order(message.property.name, enum_name(message, "direction") == "DESCENDING")
-
-
-def _check_kindless(alternatives: list[Alternative], named: Iterable[str]) -> None:
-    filtered = (
-        condition.name for alternative in alternatives for condition in alternative.conditions
-    )
-    for name in itertools.chain(filtered, named):
-        if name != KEY_PROPERTY:
-            raise invalid_argument(f"a query that uses the property {name!r} must have a kind")
-
-
-def _check_projection(query: Query) -> None:
-    for name in query.distinct_on:
-        if name not in query.projection:
-            raise invalid_argument(f"distinct on {name!r}, which is not in the projection")
-    for alternative in query.alternatives:
-        for condition in alternative.conditions:
-            if not condition.is_inequality and condition.name in query.projection:
-                raise invalid_argument(
-                    f"{condition.name!r} cannot be projected and filtered for equality"
-                )
 
 
 def parse_query(message: Message, partition: Partition, scope: Scope) -> Query:
     """The criteria of a Query message.
 
-    Raises INVALID_ARGUMENT for a query that Datastore would not accept, UNIMPLEMENTED for one that
-    this server cannot answer: vector search and the metadata kinds.
+    Raises INVALID_ARGUMENT as :func:`parse_filter`, UNIMPLEMENTED for a query that this server
+    cannot answer: vector search and the metadata kinds.
     """
     refuse(message, "find_nearest")
-    if len(message.kind) > 1:
-        raise invalid_argument("a query may have one kind at most")
     kind = (message.kind[0].name or None) if message.kind else None
     if kind is not None and kind.startswith("__"):
         raise unimplemented(f"queries for the metadata kind {kind!r}")
-    limit = message.limit.value if message.HasField("limit") else None
-    if message.offset < 0 or (limit is not None and limit < 0):
-        raise invalid_argument("offset and limit must not be negative")
-
-    alternatives = parse_filter(message.filter if message.HasField("filter") else None, scope)
-    orders = [_parse_order(order) for order in message.order]
-    if not orders and len(alternatives) == 1:
-        # Datastore answers an inequality from the index of its property, and so in that order.
-        orders = [Order(name, False) for name in alternatives[0].ranges if name != KEY_PROPERTY]
     projected = [projection.property.name for projection in message.projection]
-    query = Query(
+    return Query(
         partition=partition,
         kind=kind,
-        alternatives=alternatives,
-        orders=orders,
+        filter=parse_filter(message.filter, scope) if message.HasField("filter") else None,
+        orders=[
+            Order(order.property.name, enum_name(order, "direction") == "DESCENDING")
+            for order in message.order
+        ],
         projection=[name for name in projected if name != KEY_PROPERTY],
         keys_only=projected == [KEY_PROPERTY],
         distinct_on=[reference.name for reference in message.distinct_on],
         start_cursor=message.start_cursor,
         end_cursor=message.end_cursor,
         offset=message.offset,
-        limit=limit,
+        limit=message.limit.value if message.HasField("limit") else None,
     )
-    if kind is None:
-        _check_kindless(alternatives, [*query.projection, *(order.name for order in query.orders)])
-    _check_projection(query)
-    return query

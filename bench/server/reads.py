@@ -1,17 +1,16 @@
-"""The RPCs that read, with aggregations, explanations, and results cut into batches."""
+"""The RPCs that read, with aggregations, and results cut into batches."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from google.cloud.datastore_v1.types import query as query_types
-from google.protobuf import duration_pb2, struct_pb2
+from google.protobuf import struct_pb2
 
 from . import wire
 from .errors import invalid_argument
-from .keys import KEY_PROPERTY, Scope, resolve_complete, resolve_partition
+from .keys import Scope, resolve_complete, resolve_partition
 from .query import Query, Results, Row, parse_query
 from .schema import (
     METHODS,
@@ -25,136 +24,46 @@ from .schema import (
     refuse,
     timestamp,
 )
-from .store import Reader, Store, Transaction
-
-MAX_AGGREGATIONS = 5
-_INT64 = range(-(2**63), 2**63)
-
-Number = int | float
-
-
-def _numbers(rows: Sequence[Row], name: str) -> list[Number]:
-    """The indexed numbers of a property, one an entity; other values are left out."""
-    numbers: list[Number] = []
-    for row in rows:
-        values = row.record.index.get(name, ())
-        if len(values) == 1:
-            value = Value.FromString(values[0].wire)
-            kind = value.WhichOneof("value_type")
-            if kind in ("integer_value", "double_value"):
-                numbers.append(getattr(value, kind))
-    return numbers
-
-
-def _sum(numbers: Sequence[Number]) -> Message:
-    if all(isinstance(number, int) for number in numbers):
-        total = sum(numbers)
-        if total in _INT64:
-            return Value(integer_value=total)
-    return Value(double_value=sum(map(float, numbers)))
-
-
-def _avg(numbers: Sequence[Number]) -> Message:
-    if not numbers:
-        return Value(null_value=struct_pb2.NULL_VALUE)
-    return Value(double_value=sum(map(float, numbers)) / len(numbers))
-
-
-def _aggregate(aggregation: Message, rows: Sequence[Row]) -> Message:
-    operator = aggregation.WhichOneof("operator")
-    if operator == "count":
-        count = len(rows)
-        if aggregation.count.HasField("up_to"):
-            if aggregation.count.up_to.value < 0:
-                raise invalid_argument("up_to must not be negative")
-            count = min(count, aggregation.count.up_to.value)
-        return Value(integer_value=count)
-    if operator is None:
-        raise invalid_argument("an aggregation must have an operator")
-    name = getattr(aggregation, operator).property.name
-    if not name:
-        raise invalid_argument(f"{operator} must name a property")
-    return (_sum if operator == "sum" else _avg)(_numbers(rows, name))
-
-
-def aggregate(aggregations: Sequence[Message], rows: Sequence[Row]) -> dict[str, Message]:
-    """The Value of each Aggregation message over ``rows``, by alias.
-
-    Raises INVALID_ARGUMENT for none or too many aggregations, and for aliases that collide.
-    """
-    if not 0 < len(aggregations) <= MAX_AGGREGATIONS:
-        raise invalid_argument(f"a query takes 1 to {MAX_AGGREGATIONS} aggregations")
-    values: dict[str, Message] = {}
-    unnamed = 0
-    for aggregation in aggregations:
-        alias = aggregation.alias
-        if not alias:
-            unnamed += 1
-            alias = f"property_{unnamed}"
-        if alias in values:
-            raise invalid_argument(f"two aggregations have the alias {alias!r}")
-        values[alias] = _aggregate(aggregation, rows)
-    return values
-
-
-def _index_used(query: Query) -> Message:
-    """The index that Datastore would name: by the query's filters and orders, then by key."""
-    names = {
-        condition.name: "ASC"
-        for alternative in query.alternatives
-        for condition in alternative.conditions
-    }
-    names |= dict.fromkeys(query.projection, "ASC")
-    names |= {order.name: "DESC" if order.descending else "ASC" for order in query.orders}
-    names.setdefault(KEY_PROPERTY, "ASC")
-    index = struct_pb2.Struct()
-    index["query_scope"] = "Collection group"
-    index["properties"] = "(" + ", ".join(f"{name} {way}" for name, way in names.items()) + ")"
-    return index
-
-
-class Explanation:
-    """The metrics that one query request asked for; its clock starts when it is made."""
-
-    def __init__(self, request: Message) -> None:
-        self._started = time.perf_counter_ns()
-        self.asked = "explain_options" in present(request)
-        self.plan_only = self.asked and not request.explain_options.analyze
-        """Whether to plan the query without running it."""
-
-    def add_plan(self, response: Message, query: Query) -> None:
-        """Write the plan summary into a response."""
-        response.explain_metrics.plan_summary.indexes_used.append(_index_used(query))
-
-    def add(self, response: Message, query: Query, *, scanned: int, returned: int) -> None:
-        """Write plan summary and execution statistics; both counts are of this request alone."""
-        self.add_plan(response, query)
-        seconds, nanoseconds = divmod(time.perf_counter_ns() - self._started, 10**9)
-        stats = response.explain_metrics.execution_stats
-        stats.results_returned = returned
-        stats.read_operations = returned
-        duration = duration_pb2.Duration(seconds=seconds, nanos=nanoseconds)
-        stats.execution_duration.CopyFrom(duration)
-        stats.debug_stats["documents_scanned"] = str(scanned)
-        stats.debug_stats["index_entries_scanned"] = str(scanned)
-
-
-MAX_SKIPPED = 1000
-"""Datastore skips no more results than this in one batch; clients then ask again."""
+from .store import Store, Transaction
 
 _More = query_types.QueryResultBatch.MoreResultsType
 _Type = query_types.EntityResult.ResultType
 
 
-@dataclass(frozen=True)
-class Batch:
-    """One batch of results."""
+def _numbers(rows: Sequence[Row], name: str) -> list[int | float]:
+    """The indexed numbers of a property; other values are left out."""
+    values = (Value.FromString(each.wire) for row in rows for each in row.record.values(name))
+    kinds = ((value, value.WhichOneof("value_type")) for value in values)
+    return [
+        getattr(value, kind) for value, kind in kinds if kind in ("integer_value", "double_value")
+    ]
 
-    wire: bytes
-    """The QueryResultBatch message, serialised."""
-    count: int
-    finished: bool
-    """Whether this was the last batch: the client need not ask again by itself."""
+
+def _aggregate(aggregation: Message, rows: Sequence[Row]) -> Message:
+    """The Value of an Aggregation message over the results of a query."""
+    operator = aggregation.WhichOneof("operator")
+    if operator == "count":
+        most = aggregation.count.up_to.value if aggregation.count.HasField("up_to") else len(rows)
+        return Value(integer_value=min(len(rows), most))
+    if operator is None:
+        raise invalid_argument("an aggregation must have an operator")
+    numbers = _numbers(rows, getattr(aggregation, operator).property.name)
+    if operator == "avg":
+        if not numbers:
+            return Value(null_value=struct_pb2.NULL_VALUE)
+        return Value(double_value=sum(numbers) / len(numbers))
+    total = sum(numbers)
+    return Value(integer_value=total) if isinstance(total, int) else Value(double_value=total)
+
+
+def _explain(response: Message, query: Query, returned: int | None) -> None:
+    """Write the metrics that a request asked for; the statistics, unless ``returned`` is None."""
+    metrics = response.explain_metrics
+    orders = [f"{order.name} {'DESC' if order.descending else 'ASC'}" for order in query.orders]
+    metrics.plan_summary.indexes_used.add()["properties"] = f"({', '.join(orders)})"
+    if returned is not None:
+        metrics.execution_stats.results_returned = returned
+        metrics.execution_stats.read_operations = returned
 
 
 def _encode(query: Query, row: Row) -> bytes:
@@ -176,17 +85,24 @@ def _result_type(query: Query) -> int:
 
 
 def make_batch(
-    query: Query, results: Results, *, batch_size: int | None, version: int, read_time: int
-) -> Batch:
+    query: Query, results: Results, *, batch_size: int | None, version: int
+) -> tuple[bytes, int | None]:
     """The next batch of ``results``: at most ``batch_size`` entities and within a response's bytes.
 
-    ``version`` is the version of the state read, ``read_time`` nanoseconds since the epoch.
+    Args:
+        query: the query.
+        results: its results from its start cursor on.
+        batch_size: None for no limit but that of bytes.
+        version: of the state read.
+
+    Returns:
+        The QueryResultBatch message, serialised, and the number of its entities if it is the last
+        batch: the client need not ask again by itself.
     """
     rows = results.rows
-    skipped = min(query.offset, len(rows), batch_size or MAX_SKIPPED)
+    skipped = min(query.offset, len(rows), batch_size or len(rows))
     skipping = skipped < min(query.offset, len(rows))
-    remaining = rows[skipped:]
-    wanted = [] if skipping else remaining[: query.limit]
+    wanted = [] if skipping else rows[skipped:][: query.limit]
 
     encoded: list[bytes] = []
     size = 0
@@ -215,14 +131,10 @@ def make_batch(
         end_cursor=rows[passed - 1].cursor if passed else query.start_cursor,
         more_results=int(more),
         snapshot_version=version,
-        read_time=timestamp(read_time),
+        read_time=timestamp(time.time_ns()),
     )
-    return Batch(
-        b"".join(encoded) + fields.SerializeToString(), len(encoded), more is not _More.NOT_FINISHED
-    )
-
-
-_NO_MORE_RESULTS = int(query_types.QueryResultBatch.MoreResultsType.NO_MORE_RESULTS)
+    returned = None if more is _More.NOT_FINISHED else len(encoded)
+    return b"".join(encoded) + fields.SerializeToString(), returned
 
 
 class Reads:
@@ -243,10 +155,13 @@ class Reads:
         """The entities of some keys, in the order of the keys."""
         refuse(message, "property_mask")
         resolved = [resolve_complete(key, scope) for key in message.keys]
-        reader, begun = self._reader(message, scope)
+        transaction, begun = self._transaction(message, scope)
+        keys = [key for key, _ in resolved[: self._lookup_limit]]
         with self._store.lock:
-            version = reader.version
-            records = reader.read([key for key, _ in resolved[: self._lookup_limit]])
+            version = self._store.version
+            records = list(map(self._store.get, keys))
+        if transaction is not None:
+            transaction.note(keys, records)
         missing = EntityResult(version=version).SerializeToString()
         parts: list[bytes] = []
         # The response names the deferred keys, so room for all keys is set aside.
@@ -268,50 +183,39 @@ class Reads:
 
     def run_query(self, message: Message, scope: Scope) -> bytes:
         """One batch of a query's results."""
-        explanation = Explanation(message)
         refuse(message, "gql_query", "property_mask")
-        if not message.HasField("query"):
-            raise invalid_argument("a RunQueryRequest must have a query")
-        query, reader, begun = self._prepare(message, message.query, scope)
+        query = self._query(message, message.query, scope)
+        transaction, begun = self._transaction(message, scope)
         response = RunQueryResponse(transaction=begun)
-        if explanation.plan_only:
-            explanation.add_plan(response, query)
+        is_explained = "explain_options" in present(message)
+        if is_explained and not message.explain_options.analyze:
+            _explain(response, query, None)
             return bytes(response.SerializeToString())
-        results, scanned, version = self._run(query, reader)
-        batch = make_batch(
-            query, results, batch_size=self._batch_size, version=version, read_time=time.time_ns()
-        )
+        results, version = self._run(query, transaction)
+        batch, returned = make_batch(query, results, batch_size=self._batch_size, version=version)
         # Datastore sends the metrics with the last batch only.
-        if explanation.asked and batch.finished:
-            explanation.add(response, query, scanned=scanned, returned=batch.count)
-        return wire.query_batch(batch.wire) + bytes(response.SerializeToString())
+        if is_explained and returned is not None:
+            _explain(response, query, returned)
+        return wire.query_batch(batch) + bytes(response.SerializeToString())
 
     def run_aggregation_query(self, message: Message, scope: Scope) -> bytes:
         """Aggregations over all results of a query."""
-        explanation = Explanation(message)
-        refuse(message, "gql_query")
-        if not message.aggregation_query.HasField("nested_query"):
-            raise invalid_argument("an aggregation query must have a nested query")
-        nested = message.aggregation_query.nested_query
-        query, reader, begun = self._prepare(message, nested, scope)
-        response = METHODS["RunAggregationQuery"][1](transaction=begun)
-        if explanation.plan_only:
-            explanation.add_plan(response, query)
-            return bytes(response.SerializeToString())
-        results, scanned, _ = self._run(query, reader)
+        refuse(message, "gql_query", "explain_options")
+        query = self._query(message, message.aggregation_query.nested_query, scope)
+        transaction, begun = self._transaction(message, scope)
+        results, _ = self._run(query, transaction)
         rows = results.rows[query.offset :][: query.limit]
-        values = aggregate(message.aggregation_query.aggregations, rows)
-        properties = response.batch.aggregation_results.add().aggregate_properties
-        for alias, value in values.items():
-            properties[alias].CopyFrom(value)
-        response.batch.more_results = _NO_MORE_RESULTS
+        response = METHODS["RunAggregationQuery"][1](transaction=begun)
+        values = response.batch.aggregation_results.add().aggregate_properties
+        for number, aggregation in enumerate(message.aggregation_query.aggregations, start=1):
+            alias = aggregation.alias or f"property_{number}"
+            values[alias].CopyFrom(_aggregate(aggregation, rows))
+        response.batch.more_results = int(_More.NO_MORE_RESULTS)
         response.batch.read_time.CopyFrom(timestamp(time.time_ns()))
-        if explanation.asked:
-            explanation.add(response, query, scanned=scanned, returned=1)
         return bytes(response.SerializeToString())
 
-    def _reader(self, message: Message, scope: Scope) -> tuple[Reader, bytes]:
-        """Where a request reads from, and the id of the transaction that it begins, if any."""
+    def _transaction(self, message: Message, scope: Scope) -> tuple[Transaction | None, bytes]:
+        """The transaction that a request reads in, and its id if the request begins it."""
         options = message.read_options
         refuse(options, "read_time")
         chosen = options.WhichOneof("consistency_type")
@@ -321,21 +225,18 @@ class Reads:
         if chosen == "transaction":
             return self._store.transaction(options.transaction, scope), b""
         # Every read here is strongly consistent, which is also a valid eventual one.
-        return self._store, b""
+        return None, b""
 
-    def _prepare(
-        self, message: Message, query: Message, scope: Scope
-    ) -> tuple[Query, Reader, bytes]:
-        partition = resolve_partition(message.partition_id, scope)
-        # Parsed first: a query that is refused must not leave a transaction open.
-        parsed = parse_query(query, partition, scope)
-        return parsed, *self._reader(message, scope)
+    def _query(self, message: Message, query: Message, scope: Scope) -> Query:
+        return parse_query(query, resolve_partition(message.partition_id, scope), scope)
 
-    def _run(self, query: Query, reader: Reader) -> tuple[Results, int, int]:
-        """The results, how many entities were looked at, and the version of the state read."""
-        if isinstance(reader, Transaction):
-            reader.depend_on(query.matches)
+    def _run(self, query: Query, transaction: Transaction | None) -> tuple[Results, int]:
+        """The results, and the version of the state read."""
         with self._store.lock:
-            version = reader.version
-            records = reader.scan(query.partition, query.kind)
-        return query.run(records), len(records), version
+            version = self._store.version
+            records = self._store.scan(query.partition, query.kind)
+        results = query.run(records)
+        if transaction is not None:
+            found = [row.record for row in results.rows]
+            transaction.note((record.key for record in found), found)
+        return results, version

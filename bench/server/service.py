@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import threading
-import time
 import traceback
-from collections import OrderedDict
 from collections.abc import Callable, Hashable
 
 import grpc
@@ -18,40 +15,8 @@ from .schema import REQUESTS, Message, present
 from .store import Store
 from .writes import Writes
 
-MAX_BYTES = 64 * 1024 * 1024
-
-
-class ResponseCache:
-    """Responses by request, each good for one version of the store only.
-
-    Bounded in bytes, the least recently used dropped first. May be used from any thread.
-    """
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._entries: OrderedDict[Hashable, tuple[int, bytes]] = OrderedDict()
-        self._bytes = 0
-
-    def get(self, request: Hashable, version: int) -> bytes | None:
-        """The response to ``request`` at that version of the store, None when there is none."""
-        with self._lock:
-            entry = self._entries.get(request)
-            if entry is None or entry[0] != version:
-                return None
-            self._entries.move_to_end(request)
-            return entry[1]
-
-    def put(self, request: Hashable, version: int, response: bytes) -> None:
-        """Keep a response that was computed from that version of the store, or from a later one."""
-        with self._lock:
-            replaced = self._entries.pop(request, None)
-            if replaced is not None:
-                self._bytes -= len(replaced[1])
-            self._entries[request] = version, response
-            self._bytes += len(response)
-            while self._bytes > MAX_BYTES:
-                _, (_, dropped) = self._entries.popitem(last=False)
-                self._bytes -= len(dropped)
+_MOST_RESPONSES = 64
+"""Kept to answer repeated requests, so that a benchmark measures the client."""
 
 
 def _scope_of(message: Message, project: str) -> Scope:
@@ -75,32 +40,22 @@ def _is_repeatable(method: str, message: Message) -> bool:
 class DatastoreService:
     """A Datastore in memory. One object serves all transports; any thread may call it."""
 
-    def __init__(
-        self,
-        *,
-        batch_size: int | None = None,
-        lookup_limit: int | None = None,
-        latency: float = 0.0,
-        trusting: bool = False,
-    ) -> None:
+    def __init__(self, *, batch_size: int | None = None, lookup_limit: int | None = None) -> None:
         """Make an empty one.
 
         ``batch_size`` caps the entities in a batch of a query, ``lookup_limit`` those that a Lookup
-        answers before it defers the rest; None leaves both to the size of the response. Every
-        answer waits for ``latency`` seconds. If ``trusting``, entities are stored without being
-        parsed.
+        answers before it defers the rest; None leaves both to the size of the response.
 
         Raises:
             ValueError: when a limit is less than one.
         """
-        self._latency = latency
         for name, limit in (("batch_size", batch_size), ("lookup_limit", lookup_limit)):
             if limit is not None and limit < 1:
                 raise ValueError(f"{name} must be at least 1, not {limit}")
         self._store = Store()
-        self._cache = ResponseCache()
+        self._responses: dict[Hashable, bytes] = {}
         reads = Reads(self._store, batch_size=batch_size, lookup_limit=lookup_limit)
-        writes = Writes(self._store, trusting=trusting)
+        writes = Writes(self._store)
         self._handlers: dict[str, Callable[[Message, Scope], bytes]] = {
             "Lookup": reads.lookup,
             "RunQuery": reads.run_query,
@@ -121,29 +76,24 @@ class DatastoreService:
         Raises:
             DatastoreError: when the RPC is refused, with INTERNAL when that is a defect here.
         """
-        if self._latency:
-            time.sleep(self._latency)
+        # The version is read before the request is handled: if a commit lands meanwhile, the
+        # response is stored under a past version, and never found again.
+        repeated = self._store.version, method, project, request
+        response = self._responses.get(repeated)
+        if response is not None:
+            return response
         try:
-            return self._call(method, request, project)
+            message = REQUESTS[method].FromString(request)
+            response = self._handlers[method](message, _scope_of(message, project))
         except DatastoreError:
             raise
+        except DecodeError as error:
+            raise invalid_argument(f"a message cannot be parsed: {error}") from error
         except Exception as error:
             traceback.print_exc()
             raise DatastoreError(grpc.StatusCode.INTERNAL, repr(error)) from error
-
-    def _call(self, method: str, request: bytes, project: str) -> bytes:
-        # Read before the request is handled: if a commit lands meanwhile, the response is stored
-        # under a past version, and never found again.
-        version = self._store.version
-        cache_key = (method, project, request)
-        cached = self._cache.get(cache_key, version)
-        if cached is not None:
-            return cached
-        try:
-            message = REQUESTS[method].FromString(request)
-        except DecodeError as error:
-            raise invalid_argument(f"the request is not a {method}Request: {error}") from error
-        response = self._handlers[method](message, _scope_of(message, project))
         if _is_repeatable(method, message):
-            self._cache.put(cache_key, version, response)
+            if len(self._responses) >= _MOST_RESPONSES:
+                self._responses.clear()
+            self._responses[repeated] = response
         return response

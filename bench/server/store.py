@@ -1,11 +1,8 @@
 """The committed entities, and the open transactions.
 
-Concurrency is optimistic:
-
-- Reads inside a transaction see the state in which it began. They never see its own writes, which
-  travel with the Commit.
-- A commit that writes fails with ABORTED when anything that the transaction read has changed since,
-  entities that a query would newly match included.
+A commit fails with ABORTED if an entity that its transaction read was changed since. That is all: a
+transaction reads what is committed at the time, and does not notice entities that its queries would
+find now.
 """
 
 from __future__ import annotations
@@ -13,10 +10,10 @@ from __future__ import annotations
 import secrets
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple
 
 import grpc
 
@@ -50,10 +47,19 @@ class Record:
     create_time: int
     update_time: int
 
+    def values(self, name: str) -> Sequence[IndexedValue]:
+        """The values of a property under which the entity is found.
+
+        The entity is parsed only for its own properties, which a query of a range of keys does not
+        ask for.
+        """
+        if name == KEY_PROPERTY:
+            return (self.key_value,)
+        return scatter_values(self.key) if name == SCATTER_PROPERTY else self._index.get(name, ())
+
     @cached_property
-    def index(self) -> Mapping[str, tuple[IndexedValue, ...]]:
-        """The values under which the entity is found; built when a query first asks for them."""
-        return _Index(self)
+    def _index(self) -> Mapping[str, tuple[IndexedValue, ...]]:
+        return index_properties(Entity.FromString(self.wire))
 
     @cached_property
     def key_value(self) -> IndexedValue:
@@ -75,44 +81,34 @@ def _result_tail(version: int, create_time: int, update_time: int) -> bytes:
     return bytes(result.SerializeToString())
 
 
-class _Index(dict[str, tuple[IndexedValue, ...]]):
-    """The values under which an entity is found, made as they are asked for.
+class PendingWrite(NamedTuple):
+    """An entity to be stored: its Key and itself, serialised."""
 
-    The entity is parsed only for its own properties, which a query of a range of keys does not ask
-    for.
-    """
-
-    def __init__(self, record: Record) -> None:
-        super().__init__()
-        self._record = record
-        self._is_parsed = False
-
-    def get(self, name: str, default: Any = None, /) -> Any:
-        """As dict."""
-        if name not in self:
-            if name == KEY_PROPERTY:
-                self[name] = (self._record.key_value,)
-            elif name == SCATTER_PROPERTY:
-                self[name] = scatter_values(self._record.key)
-            elif not self._is_parsed:
-                self.update(index_properties(Entity.FromString(self._record.wire)))
-                # Last: another thread may ask at the same time.
-                self._is_parsed = True
-        return super().get(name, default)
+    key_wire: bytes
+    wire: bytes
 
 
-class Reader(Protocol):
-    """A consistent state of the entities to read from."""
+class Commit(NamedTuple):
+    """A commit: its version, its time in nanoseconds since the epoch, and the entities stored."""
 
-    @property
-    def version(self) -> int:
-        """Version of the last commit that this state contains."""
+    version: int
+    time: int
+    records: dict[EntityKey, Record]
 
-    def read(self, keys: Sequence[EntityKey]) -> list[Record | None]:
-        """The records of ``keys``, in their order; None for an entity that does not exist."""
 
-    def scan(self, partition: Partition, kind: str | None) -> list[Record]:
-        """All records of a partition, of a kind or (None) of all, in no particular order."""
+@dataclass
+class Transaction:
+    """An open transaction, with the versions of the entities that it has read: 0 for none."""
+
+    scope: Scope
+    read_only: bool
+    id: bytes = field(default_factory=lambda: secrets.token_bytes(16))
+    versions: dict[EntityKey, int] = field(default_factory=dict)
+
+    def note(self, keys: Iterable[EntityKey], records: Iterable[Record | None]) -> None:
+        """Remember what was read, in the version in which it was read first."""
+        for key, record in zip(keys, records, strict=True):
+            self.versions.setdefault(key, record.version if record else 0)
 
 
 class Store:
@@ -132,38 +128,30 @@ class Store:
         """The record of ``key``, None when there is no such entity."""
         return self._kinds.get(key.partition, {}).get(key.kind, {}).get(key.path)
 
-    def read(self, keys: Sequence[EntityKey]) -> list[Record | None]:
-        """See :class:`Reader`."""
-        with self.lock:
-            return [self.get(key) for key in keys]
-
     def scan(self, partition: Partition, kind: str | None) -> list[Record]:
-        """See :class:`Reader`."""
+        """All records of a partition, of a kind or (None) of all, in no particular order."""
         with self.lock:
             kinds = self._kinds.get(partition, {})
             scanned = kinds.values() if kind is None else [kinds.get(kind, {})]
             return [record for records in scanned for record in records.values()]
 
     def begin(self, options: Message, scope: Scope) -> Transaction:
-        """Open a transaction as a TransactionOptions message asks; those that expired are ended."""
+        """Open a transaction as a TransactionOptions message asks."""
         refuse(options.read_only, "read_time")
         # A previous transaction is a hint for a server that locks: nothing to do here.
-        read_only = options.WhichOneof("mode") == "read_only"
-        with self.lock:
-            begun = Transaction(self, scope, read_only=read_only)
-            alive = {old.id: old for old in self._open.values() if not old.has_expired}
-            self._open = {**alive, begun.id: begun}
+        begun = Transaction(scope, options.WhichOneof("mode") == "read_only")
+        self._open[begun.id] = begun
         return begun
 
     def transaction(self, identifier: bytes, scope: Scope) -> Transaction:
         """The open transaction of that id; INVALID_ARGUMENT when there is none in ``scope``."""
         transaction = self._open.get(identifier)
-        if transaction is None or transaction.scope != scope or transaction.has_expired:
-            raise invalid_argument("the transaction is unknown, has ended or has expired")
+        if transaction is None or transaction.scope != scope:
+            raise invalid_argument("the transaction is unknown or has ended")
         return transaction
 
     def end(self, identifier: bytes, scope: Scope) -> Transaction:
-        """Close a transaction, which must not read after the next commit.
+        """Close a transaction.
 
         Raises INVALID_ARGUMENT as :meth:`transaction` does.
         """
@@ -171,6 +159,18 @@ class Store:
             transaction = self.transaction(identifier, scope)
             del self._open[identifier]
         return transaction
+
+    def check(self, transaction: Transaction) -> None:
+        """Raise ABORTED when something that a transaction has read was changed since."""
+        with self.lock:
+            for key, version in transaction.versions.items():
+                record = self.get(key)
+                if (record.version if record else 0) != version:
+                    raise DatastoreError(
+                        grpc.StatusCode.ABORTED,
+                        f"{key} was changed by another commit since this transaction read it; "
+                        "try again",
+                    )
 
     def commit(self, writes: Mapping[EntityKey, PendingWrite | None]) -> Commit:
         """Apply all of ``writes`` as one version; None deletes."""
@@ -181,8 +181,6 @@ class Store:
             for key, write in writes.items():
                 records = self._kinds.setdefault(key.partition, {}).setdefault(key.kind, {})
                 existing = records.get(key.path)
-                for transaction in self._open.values():
-                    transaction.keep(key, existing)
                 if write is None:
                     records.pop(key.path, None)
                 else:
@@ -191,91 +189,3 @@ class Store:
                         key, write.key_wire, write.wire, commit.version, created, now
                     )
             return commit
-
-
-class PendingWrite(NamedTuple):
-    """An entity to be stored: its Key and itself, serialised."""
-
-    key_wire: bytes
-    wire: bytes
-
-
-class Commit(NamedTuple):
-    """A commit: its version, its time in nanoseconds since the epoch, and the entities stored."""
-
-    version: int
-    time: int
-    records: dict[EntityKey, Record]
-
-
-LIFETIME_SECONDS = 270.0
-"""Datastore's own limit. Without one, a client that never ends its transactions would have the
-store keep every version from then on."""
-
-
-class Transaction:
-    """An open transaction: a :class:`Reader` of the state in which it began.
-
-    It holds only the records overwritten since, which commits hand it, and notes what it reads.
-    """
-
-    def __init__(self, store: Store, scope: Scope, *, read_only: bool) -> None:
-        self.id = secrets.token_bytes(16)
-        self.scope = scope
-        self.read_only = read_only
-        self.version = store.version
-        self._deadline = time.monotonic() + LIFETIME_SECONDS
-        self._store = store
-        self._before: dict[EntityKey, Record | None] = {}
-        self._keys: set[EntityKey] = set()
-        self._queries: list[Callable[[Record], bool]] = []
-
-    @property
-    def has_expired(self) -> bool:
-        """Whether its lifetime is over."""
-        return self._deadline < time.monotonic()
-
-    def keep(self, key: EntityKey, record: Record | None) -> None:
-        """Remember the entity of ``key``, unless an earlier commit has already changed it."""
-        self._before.setdefault(key, record)
-
-    def read(self, keys: Sequence[EntityKey]) -> list[Record | None]:
-        """See :class:`Reader`."""
-        self._keys.update(keys)
-        with self._store.lock:
-            before = self._before
-            return [before[key] if key in before else self._store.get(key) for key in keys]
-
-    def scan(self, partition: Partition, kind: str | None) -> list[Record]:
-        """See :class:`Reader`; tell :meth:`depend_on` which of the records mattered."""
-        with self._store.lock:
-            before = self._before
-            unchanged = [
-                record for record in self._store.scan(partition, kind) if record.key not in before
-            ]
-            replaced = [
-                record
-                for key, record in before.items()
-                if record and key.partition == partition and kind in (None, key.kind)
-            ]
-            return unchanged + replaced
-
-    def depend_on(self, matches: Callable[[Record], bool]) -> None:
-        """Note a query: from now on a change to a record that it matches is a conflict."""
-        self._queries.append(matches)
-
-    def check(self) -> None:
-        """Raise ABORTED when something that this transaction has read was changed since."""
-        with self._store.lock:
-            for key, then in self._before.items():
-                seen = key in self._keys or any(
-                    record is not None and matches(record)
-                    for matches in self._queries
-                    for record in (then, self._store.get(key))
-                )
-                if seen:
-                    raise DatastoreError(
-                        grpc.StatusCode.ABORTED,
-                        f"{key} was changed by another commit since this transaction began; "
-                        "try again",
-                    )

@@ -12,7 +12,6 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 import grpc
-from google.protobuf.message import DecodeError
 
 from . import wire
 from .errors import DatastoreError, invalid_argument
@@ -20,12 +19,11 @@ from .keys import (
     EntityKey,
     Scope,
     is_incomplete,
-    parse_key,
     resolve_complete,
     resolve_key,
     resolve_wire,
 )
-from .schema import METHODS, Entity, Message, MutationResult, enum_name, refuse, timestamp
+from .schema import METHODS, Key, Message, MutationResult, enum_name, refuse, timestamp
 from .store import Commit, PendingWrite, Store
 
 MAX_ENTITY_BYTES = 1024 * 1024 - 4
@@ -73,13 +71,11 @@ class Staged(NamedTuple):
 class Staging:
     """The writes of a commit; hold the store's lock while using this object."""
 
-    def __init__(self, store: Store, ids: IdAllocator, scope: Scope, *, trusting: bool) -> None:
-        """``trusting`` says that entities are not parsed."""
+    def __init__(self, store: Store, ids: IdAllocator, scope: Scope) -> None:
         self.writes: dict[EntityKey, PendingWrite | None] = {}
         self._store = store
         self._ids = ids
         self._scope = scope
-        self._trusting = trusting
 
     def _exists(self, key: EntityKey) -> bool:
         if key in self.writes:
@@ -117,7 +113,7 @@ class Staging:
         key, resolved = resolve_wire(received, self._scope)
         allocated = key is None and operation != "update"
         if allocated:
-            message = parse_key(received)
+            message = Key.FromString(received)
             key = self._ids.complete(message, self._scope)
             resolved = message.SerializeToString()
         elif key is None:
@@ -129,11 +125,6 @@ class Staging:
         if resolved != received:
             entity.key = resolved
         write = PendingWrite(resolved, entity.SerializeToString())
-        if not self._trusting:
-            try:
-                Entity.FromString(write.wire)
-            except DecodeError as error:
-                raise invalid_argument(f"{key} cannot be parsed: {error}") from error
         if len(write.wire) > MAX_ENTITY_BYTES:
             raise invalid_argument(
                 f"{key} is {len(write.wire)} bytes, more than the {MAX_ENTITY_BYTES} allowed"
@@ -167,9 +158,8 @@ def _mutation_results(staged: Iterable[Staged], commit: Commit) -> Iterator[byte
 class Writes:
     """The RPCs that change something. Each takes its request, answers with serialised bytes."""
 
-    def __init__(self, store: Store, *, trusting: bool) -> None:
+    def __init__(self, store: Store) -> None:
         self._store = store
-        self._trusting = trusting
         self._ids = IdAllocator(store)
 
     def begin_transaction(self, message: Message, scope: Scope) -> bytes:
@@ -186,25 +176,23 @@ class Writes:
         """Apply all mutations, or none."""
         mode = enum_name(message, "mode")
         selector = message.WhichOneof("transaction_selector")
-        if mode == "TRANSACTIONAL" and selector is None:
-            raise invalid_argument("a transactional commit must name a transaction")
-        if mode == "NON_TRANSACTIONAL" and selector is not None:
-            raise invalid_argument("a non-transactional commit must not name a transaction")
-        if mode not in ("TRANSACTIONAL", "NON_TRANSACTIONAL"):
-            raise invalid_argument("a commit must be transactional or non-transactional")
+        if mode != ("NON_TRANSACTIONAL" if selector is None else "TRANSACTIONAL"):
+            raise invalid_argument(
+                "a transactional commit names a transaction, and no other commit does"
+            )
         with self._store.lock:
             read_only = False
             if selector == "transaction":
                 transaction = self._store.end(message.transaction, scope)
                 if message.mutations:
                     # A transaction that only read can count as one before all others.
-                    transaction.check()
+                    self._store.check(transaction)
                 read_only = transaction.read_only
             elif selector is not None:
                 read_only = message.single_use_transaction.WhichOneof("mode") == "read_only"
             if read_only and message.mutations:
                 raise invalid_argument("a read-only transaction cannot write")
-            staging = Staging(self._store, self._ids, scope, trusting=self._trusting)
+            staging = Staging(self._store, self._ids, scope)
             staged = [staging.apply(mutation) for mutation in message.mutations]
             if mode == "NON_TRANSACTIONAL" and len(staging.writes) < len(staged):
                 raise invalid_argument(

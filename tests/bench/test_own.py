@@ -169,23 +169,13 @@ def test_nobody_listens(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None
     assert output.startswith(f"Error: cannot read kind 'Own' from {host}: ")
 
 
-@pytest.mark.parametrize(
-    ("limit", "seconds", "said"),
-    [("RPC_SECONDS", 0.5, ""), ("DEADLINE_SECONDS", 0.2, "no answer within 0.2 s")],
-)
-def test_nobody_answers(
-    limit: str, seconds: float, said: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    """A host that accepts connections and says nothing is given up, with one clear error.
-
-    A client that hangs before the first RPC is given up too.
-    """
+def test_nobody_answers(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A host that accepts connections and says nothing is given up, with one clear error."""
     with socket.create_server(("127.0.0.1", 0)) as silent:
         host = f"127.0.0.1:{silent.getsockname()[1]}"
-        monkeypatch.setattr(own, limit, seconds)
+        monkeypatch.setattr(own, "RPC_SECONDS", 0.5)
         output = own_command(monkeypatch, host, tmp_path / "own.json")
     assert output.startswith(f"Error: cannot read kind 'Own' from {host}: ")
-    assert said in output
 
 
 @pytest.mark.usefixtures("emulator")

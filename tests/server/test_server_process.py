@@ -16,7 +16,6 @@ import pytest
 from google.api_core import exceptions
 from google.cloud import datastore
 from google.cloud.datastore_v1.types import datastore as datastore_types
-from google.cloud.datastore_v1.types import entity as entity_types
 
 from lazyentity.bench.server.errors import DatastoreError
 from lazyentity.bench.server.process import LoopbackServer
@@ -144,16 +143,10 @@ def test_it_is_gone_after_the_with_block() -> None:
 
 
 def test_a_server_that_cannot_start_is_an_error(capfd: pytest.CaptureFixture[str]) -> None:
-    """A child that ends before it answers raises, and its own complaint is on standard error.
-
-    The wait for the server is bounded.
-    """
-    with pytest.raises(RuntimeError, match="before it answered"), LoopbackServer(batch_size=0):
+    """A child that ends before it answers raises, and its own complaint is on standard error."""
+    with pytest.raises(RuntimeError, match="ended with status 1"), LoopbackServer(batch_size=0):
         pass
     assert "batch_size must be at least 1" in capfd.readouterr().err
-    late = LoopbackServer(start_timeout=0.0)
-    with pytest.raises(RuntimeError, match=r"within 0\.0 seconds"), late:
-        pass
 
 
 @pytest.mark.parametrize(
@@ -189,44 +182,6 @@ def test_defects_are_internal_errors(
         DatastoreService().call("Lookup", request)
     assert raised.value.code is grpc.StatusCode.INTERNAL
     assert "Traceback" in capsys.readouterr().err
-
-
-def _commit_of(entity: bytes) -> tuple[bytes, bytes]:
-    """A commit of an entity that has these bytes behind its key, and a lookup of it."""
-    key = entity_types.Key(path=[{"kind": "K", "id": 1}])
-    kept = entity_types.Entity.serialize(entity_types.Entity(key=key)) + entity
-    mutation = b"\x22" + bytes([len(kept)]) + kept
-    commit = datastore_types.CommitRequest(project_id="p", mode="NON_TRANSACTIONAL")
-    lookup = datastore_types.LookupRequest(project_id="p", keys=[key])
-    return (
-        datastore_types.CommitRequest.serialize(commit)
-        + b"\x32"
-        + bytes([len(mutation)])
-        + mutation,
-        datastore_types.LookupRequest.serialize(lookup),
-    )
-
-
-def test_entities_that_cannot_be_parsed_are_refused_unless_it_trusts_them() -> None:
-    """A property whose name is no UTF-8 is refused; a server that trusts clients returns it.
-
-    A key is refused also by such a server. The option reaches the service in a process.
-    """
-    malformed = b"\x1a\x03\x0a\x01\xff"
-    commit, lookup = _commit_of(malformed)
-    trusting = DatastoreService(trusting=True)
-    trusting.call("Commit", commit)
-    assert malformed in trusting.call("Lookup", lookup)
-    for service, method, request, message in (
-        (DatastoreService(), "Commit", commit, "cannot be parsed"),
-        (trusting, "Lookup", b"\x42\x01p\x1a\x01\xff", "key cannot be parsed"),
-    ):
-        with pytest.raises(DatastoreError, match=message) as refused:
-            service.call(method, request)
-        assert refused.value.code is grpc.StatusCode.INVALID_ARGUMENT
-    with LoopbackServer(trusting=True) as server:
-        status, _ = _post(server, "/v1/projects/p:commit", commit)
-    assert status == http.client.OK
 
 
 def test_concurrent_transactions_lose_nothing(client: datastore.Client) -> None:
