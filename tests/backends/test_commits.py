@@ -116,25 +116,6 @@ def test_parts(mutations: list[dict[str, bytes]]) -> None:
     assert b"".join(parts) == b"".join(pure.mutation_parts(mutations))
 
 
-@pytest.mark.parametrize("fields", [{"update": b""}, {"upsert": "text"}, {"upsert": None}])
-def test_other_mutations(fields: Any) -> None:
-    with pytest.raises((KeyError, TypeError)):
-        native.mutation_parts([fields])
-
-
-class _Same(str):
-    """The same name as a str, which does something when it is compared."""
-
-    __slots__ = ("act",)
-    act: Callable[[], object]
-
-    def __eq__(self, other: object) -> bool:
-        self.act()
-        return str(self) == other
-
-    __hash__ = str.__hash__
-
-
 def _entity(*excluded: Any, **properties: Any) -> Entity:
     entity = Entity(Key("Kind", 1, project="p"), excluded)
     entity.update(properties)
@@ -156,48 +137,6 @@ def _excluded(excluded: Any) -> Entity:
 def _with_meaning() -> Entity:
     entity = _entity(a=1, b=2)
     entity._meanings["b"] = (9, entity["b"])
-    return entity
-
-
-def _without(name: str, **properties: Any) -> Entity:
-    entity = _entity(**properties)
-    delattr(entity, name)
-    return entity
-
-
-def _acting(act: Callable[[Entity], object], excluded: type = set, **properties: Any) -> Entity:
-    name = _Same("a")
-    entity = _entity(**properties)
-    entity.exclude_from_indexes = excluded([name])
-    name.act = partial(act, entity)
-    return entity
-
-
-def _add(entity: Entity) -> None:
-    entity["later"] = 1
-
-
-def _refuse(entity: Entity) -> None:
-    raise KeyError(entity.key)
-
-
-def _grow(entity: Entity) -> None:
-    entity["a"].append(9)
-
-
-def _count(entity: Entity) -> None:
-    entity["b"].append(9)
-
-
-def _with_own_key_message() -> Entity:
-    entity = _entity(a=1)
-    vars(entity.key)["to_protobuf"] = Key("Other", 2, project="p").to_protobuf
-    return entity
-
-
-def _odd() -> Entity:
-    entity = _entity(a=1)
-    entity[b"b"] = 2
     return entity
 
 
