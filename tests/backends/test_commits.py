@@ -151,20 +151,8 @@ STOCK: dict[str, Callable[[], Entity]] = {
     "names in a text": lambda: _excluded("ab"),
     "no names": lambda: _excluded(None),
     "meaning": _with_meaning,
-    "no attribute": lambda: _without("exclude_from_indexes", a=1),
-    "no meanings": lambda: _without("_meanings", a=1),
-    "no attribute, no property": lambda: _without("_meanings"),
     "large": lambda: _entity(a=1, b=2**63),
     "surrogate": lambda: _entity(a=1, b="\ud800"),
-    "name that changes it": lambda: _acting(_add, a=1, b=2),
-    "name that is compared too late": lambda: _acting(_refuse, a=2**63),
-    "name that refuses": lambda: _acting(_refuse, a=1),
-    "name that changes a written list": lambda: _acting(_grow, a=[1]),
-    "name that is compared once": lambda: _acting(_count, a=1, b=[], c=GeoPoint(1.5, 2.5)),
-    "names of a frozenset": lambda: _acting(_grow, frozenset, a=[1]),
-    "names of a tuple": lambda: _acting(_grow, tuple, a=[1], b=2),
-    "odd name": _odd,
-    "own message of a key": _with_own_key_message,
 }
 
 
