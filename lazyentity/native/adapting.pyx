@@ -30,6 +30,14 @@ cdef extern from *:
             Py_TYPE(value), Py_TPFLAGS_DICT_SUBCLASS | Py_TPFLAGS_LIST_SUBCLASS | Py_TPFLAGS_TUPLE_SUBCLASS);
     }
 
+    /* The first position, from the given one on, of an item of another type. No Python code runs. */
+    static inline Py_ssize_t lazyentity_after_type(PyObject *list, Py_ssize_t position, PyObject *kind) {
+        PyObject **items = ((PyListObject *)list)->ob_item;
+        Py_ssize_t size = PyList_GET_SIZE(list);
+        while (position < size && Py_TYPE(items[position]) == (PyTypeObject *)kind) position++;
+        return position;
+    }
+
     static inline int lazyentity_has_attributes(PyObject *value) {
         return Py_TYPE(value)->tp_dictoffset != 0;
     }
@@ -65,6 +73,7 @@ cdef extern from *:
     """
     bint is_scalar "lazyentity_is_scalar"(PyObject *value) noexcept
     bint is_container "lazyentity_is_container"(PyObject *value) noexcept
+    Py_ssize_t after_type "lazyentity_after_type"(PyObject *list, Py_ssize_t position, PyObject *kind) noexcept
     bint has_attributes "lazyentity_has_attributes"(PyObject *value) noexcept
     unsigned int version_of "lazyentity_type_version"(PyObject *kind) noexcept
     Py_ssize_t offset_of "lazyentity_offset"(object slot) noexcept
@@ -205,7 +214,6 @@ cdef inline bint _holds_nothing(PyObject *value) noexcept:
 
 cdef int _decode(object value, int depth, Walk *walk) except -1:
     cdef PyObject *held
-    cdef PyObject *passed = NULL  # the type of the last item, if it holds nothing
     cdef Py_ssize_t position = 0
     if depth == 0 or walk.left == 0:
         walk.is_whole = False
@@ -217,13 +225,10 @@ cdef int _decode(object value, int depth, Walk *walk) except -1:
         while position < PyList_GET_SIZE(value):
             held = <PyObject *>PyList_GET_ITEM(value, position)
             position += 1
-            if Py_TYPE(held) == passed:
-                continue
             if _holds_nothing(held):
-                passed = Py_TYPE(held)
+                # The items of a list are mostly of one type.
+                position = after_type(<PyObject *>value, position, Py_TYPE(held))
                 continue
-            # The class may be gone when this returns.
-            passed = NULL
             item = <object>held
             _decode(item, depth - 1, walk)
     elif PyTuple_Check(value):

@@ -72,6 +72,7 @@ def replacing_post(
 
 def replace_init(original: Any, is_active: Callable[[], bool]) -> Any:
     """Replace the constructor of an entity, which converts its properties."""
+    own_value = sys.modules[original.__module__].Entity.value_kind
 
     @functools.wraps(original)
     def __init__(entity: Any, key: Any, properties: Any = None) -> None:  # noqa: N807  # what it replaces
@@ -82,7 +83,9 @@ def replace_init(original: Any, is_active: Callable[[], bool]) -> Any:
         if type(properties) is JsonProperties:
             # A copy: the application's own functions hold the dict too, and may change it later.
             properties = JsonProperties(properties)
-        lazy = LazyProperties.from_json(properties, entity.value_kind)
+        lazy = LazyProperties.from_json(
+            properties, entity.value_kind, is_own=entity.value_kind is own_value
+        )
         if observer.data is not None:
             count_entity(lazy, key, observer.data)
         entity.properties = lazy

@@ -9,8 +9,13 @@ from typing import Any
 from lazyentity.codec.undecoded import undecoded_template
 from lazyentity.storage.lazyvaluedict import LazyValueDict
 
+# As json.loads(), which first looks for the encoding of bytes, and for spaces around the value.
+_parse = json.JSONDecoder().raw_decode
 _new = LazyValueDict.__new__
 _fill = dict.update
+
+PLAIN = {"booleanValue": bool, "doubleValue": float, "integerValue": int, "stringValue": str}
+"""The types of plain values. The client's ``Value`` goes through all types for each."""
 
 
 class JsonProperties(dict[str, Any]):
@@ -41,7 +46,7 @@ class RawJsonProperties(JsonProperties):
         Raises:
             json.JSONDecodeError: if it is malformed.
         """
-        return json.loads(bytes(self[name]))
+        return _parse(str(self[name], "utf-8"))[0]
 
     def items(self) -> Any:
         """As dict, parsed: for the stock constructor, if it is back in its place by now."""
@@ -56,27 +61,39 @@ class LazyProperties(LazyValueDict):
         _value_kind: the class of values that the entity is converted with.
     """
 
-    __slots__ = ("_received", "_value_kind")
+    __slots__ = ("_plain", "_received", "_value_kind")
 
     _received: JsonProperties
     _value_kind: Any
+    _plain: Mapping[str, Any]
 
     @classmethod
-    def from_json(cls, received: JsonProperties, value_kind: Any) -> LazyProperties:
+    def from_json(
+        cls, received: JsonProperties, value_kind: Any, *, is_own: bool = False
+    ) -> LazyProperties:
         """Make the dict, with all names and no value.
 
         Args:
             received: the properties in JSON.
             value_kind: the client's ``Value``, or a subclass.
+            is_own: whether it is the client's ``Value``, which converts plain values as
+                :data:`PLAIN` does.
         """
         made: LazyProperties = _new(cls)
         made._received = received
         made._value_kind = value_kind
+        made._plain = PLAIN if is_own else {}
         _fill(made, undecoded_template(received))
         return made
 
     def _compute(self, name: Any) -> Any:
-        return self._value_kind.from_repr(self._received.parsed(name)).value
+        data = self._received.parsed(name)
+        if type(data) is dict and len(data) == 1:
+            ((kind, value),) = data.items()
+            convert = self._plain.get(kind)
+            if convert is not None:
+                return convert(value)
+        return self._value_kind.from_repr(data).value
 
 
 def mark_received(results: Any) -> None:

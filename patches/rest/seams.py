@@ -55,7 +55,7 @@ def rest_client(
             "QueryResultBatch.entity_result_kind",
             "QueryResultBatch.from_repr",
         ),
-        f"{package}.value": ("Value.from_repr",),
+        f"{package}.value": ("Value.__init__", "Value._get_supported_types", "Value.from_repr"),
         response[0]: (response[1],),
     }
     return ClientSpec(

@@ -94,11 +94,6 @@ CORPUS = sorted(Path(tests.fuzz.__file__).with_name("corpus").iterdir())
 
 
 @pytest.mark.any_backend
-def test_there_is_a_corpus() -> None:
-    assert len(CORPUS) > 50
-
-
-@pytest.mark.any_backend
 @pytest.mark.parametrize("path", CORPUS, ids=lambda path: path.name)
 def test_each_seed(path: Path) -> None:
     """Each input of the corpus keeps the promises for any bytes."""

@@ -116,25 +116,6 @@ def test_parts(mutations: list[dict[str, bytes]]) -> None:
     assert b"".join(parts) == b"".join(pure.mutation_parts(mutations))
 
 
-@pytest.mark.parametrize("fields", [{"update": b""}, {"upsert": "text"}, {"upsert": None}])
-def test_other_mutations(fields: Any) -> None:
-    with pytest.raises((KeyError, TypeError)):
-        native.mutation_parts([fields])
-
-
-class _Same(str):
-    """The same name as a str, which does something when it is compared."""
-
-    __slots__ = ("act",)
-    act: Callable[[], object]
-
-    def __eq__(self, other: object) -> bool:
-        self.act()
-        return str(self) == other
-
-    __hash__ = str.__hash__
-
-
 def _entity(*excluded: Any, **properties: Any) -> Entity:
     entity = Entity(Key("Kind", 1, project="p"), excluded)
     entity.update(properties)
@@ -159,48 +140,6 @@ def _with_meaning() -> Entity:
     return entity
 
 
-def _without(name: str, **properties: Any) -> Entity:
-    entity = _entity(**properties)
-    delattr(entity, name)
-    return entity
-
-
-def _acting(act: Callable[[Entity], object], excluded: type = set, **properties: Any) -> Entity:
-    name = _Same("a")
-    entity = _entity(**properties)
-    entity.exclude_from_indexes = excluded([name])
-    name.act = partial(act, entity)
-    return entity
-
-
-def _add(entity: Entity) -> None:
-    entity["later"] = 1
-
-
-def _refuse(entity: Entity) -> None:
-    raise KeyError(entity.key)
-
-
-def _grow(entity: Entity) -> None:
-    entity["a"].append(9)
-
-
-def _count(entity: Entity) -> None:
-    entity["b"].append(9)
-
-
-def _with_own_key_message() -> Entity:
-    entity = _entity(a=1)
-    vars(entity.key)["to_protobuf"] = Key("Other", 2, project="p").to_protobuf
-    return entity
-
-
-def _odd() -> Entity:
-    entity = _entity(a=1)
-    entity[b"b"] = 2
-    return entity
-
-
 STOCK: dict[str, Callable[[], Entity]] = {
     "scalars": lambda: _entity("a", a=1, b="ä" * 99, c=None, d=b"\xff", e=0.5, f=True),
     "times": lambda: _entity("a", a=_utc(1, 1, 1), b=_utc(1969, 12, 31, 23, 59, 59, 999_999)),
@@ -212,20 +151,8 @@ STOCK: dict[str, Callable[[], Entity]] = {
     "names in a text": lambda: _excluded("ab"),
     "no names": lambda: _excluded(None),
     "meaning": _with_meaning,
-    "no attribute": lambda: _without("exclude_from_indexes", a=1),
-    "no meanings": lambda: _without("_meanings", a=1),
-    "no attribute, no property": lambda: _without("_meanings"),
     "large": lambda: _entity(a=1, b=2**63),
     "surrogate": lambda: _entity(a=1, b="\ud800"),
-    "name that changes it": lambda: _acting(_add, a=1, b=2),
-    "name that is compared too late": lambda: _acting(_refuse, a=2**63),
-    "name that refuses": lambda: _acting(_refuse, a=1),
-    "name that changes a written list": lambda: _acting(_grow, a=[1]),
-    "name that is compared once": lambda: _acting(_count, a=1, b=[], c=GeoPoint(1.5, 2.5)),
-    "names of a frozenset": lambda: _acting(_grow, frozenset, a=[1]),
-    "names of a tuple": lambda: _acting(_grow, tuple, a=[1], b=2),
-    "odd name": _odd,
-    "own message of a key": _with_own_key_message,
 }
 
 

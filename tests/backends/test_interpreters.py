@@ -84,28 +84,6 @@ def test_a_request_is_refused() -> None:
     assert "unset the variable" in error
 
 
-@pytest.mark.parametrize(
-    ("asked", "reason"),
-    [
-        ("native", None),
-        (
-            "pure",
-            "LAZYENTITY_BACKEND=pure requests the pure backend; to get the native backend, "
-            "unset the variable",
-        ),
-    ],
-)
-def test_the_reason_of_a_request(asked: str, reason: str | None) -> None:
-    state = forks.answer(
-        "-c",
-        "import json\nfrom lazyentity import _backend, _environment\n"
-        "told = _backend.obstacle, _environment.obstacle()\n"
-        "print(json.dumps([each and str(each) for each in told]))",
-        LAZYENTITY_BACKEND=asked,
-    )
-    assert state == [reason] * 2
-
-
 def test_the_reason_where_a_module_is_missing() -> None:
     """As after an installation without a compiler: no warning, for nothing went wrong since."""
     module = NATIVE_MODULES[-1]

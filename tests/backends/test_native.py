@@ -16,15 +16,13 @@ from hypothesis import strategies as st
 from lazyentity.codec import messages
 from lazyentity.pure import writing as pure
 from tests.backends.backends import NATIVE
-from tests.backends.columns import columns_of, row
-from tests.support.strategies.samples import PLAIN, serialise
+from tests.support.strategies.samples import serialise
 
 pytestmark = pytest.mark.any_backend
 
 
 native: Any = importlib.import_module("lazyentity.native.encoder")
 
-_stock_to_protobuf: Any = Key.to_protobuf
 
 _TEXT = st.text(st.characters(), max_size=5)
 _IDS = st.integers(-(2**64), 2**64) | _TEXT
@@ -67,27 +65,6 @@ def test_complete_keys(key: Key, project: str, database: str | None) -> None:
     assert whole == pure.key_bytes(key)
 
 
-@pytest.mark.parametrize(
-    "element",
-    [
-        {"id": 1, "kind": "K"},
-        {"name": "n"},
-        {"kind": "K", "id": 1, "name": "n"},
-        {"kind": "K", "name": "n", "id": 1},
-        {"name": "n", "id": 1},
-        {"kind": "K", "name": None, "id": 1},
-        {"kind": "K", "name": "n", "id": None},
-    ],
-)
-def test_elements_that_no_constructor_makes(element: dict[str, Any]) -> None:
-    """Bytes are the client's, or none: a batch of look-ups finds its keys by them."""
-    key = Key("Kind", 1, project="p")
-    key._path = [element]
-    stock = _stock_to_protobuf(key)._pb.SerializeToString()
-    for module in (native, pure):
-        assert module.key_bytes(key) in (None, stock)
-
-
 def test_a_key_whose_method_was_replaced() -> None:
     """As a mock does it. The client calls the replacement."""
     key = Key("Kind", 1, project="p")
@@ -115,15 +92,6 @@ def test_other_classes_than_keys(other: Any) -> None:
         assert module.complete_key_bytes(other, "p", "") is None
 
 
-@pytest.mark.parametrize("path", [[], (), [None], [[]], None, [{}], [{"kind": None}], [{1: 2}]])
-def test_paths_that_no_constructor_makes(path: Any) -> None:
-    """They are left to the client, which refuses them in its own way."""
-    key = Key("Kind", 1, project="p")
-    key._path = path
-    for module in (native, pure):
-        assert module.complete_key_bytes(key, "p", "") is None
-
-
 SIZE = 100_000
 
 
@@ -149,18 +117,6 @@ def test_children_hold_on_to_the_parent_s_bytes(read: Any, children: int) -> Non
     del embedded, parent
     gc.collect()
     assert sys.getrefcount(raw) == before - 1
-
-
-def test_span_of_a_child() -> None:
-    """The bytes of a child are its part of the parent's bytes, and make the same entity."""
-    raw = _parent()
-    parent: Any = NATIVE.from_bytes(raw)
-    assert parent._raw is raw
-    spans = [child._raw for child in (parent["one"], *parent["many"])]
-    assert all(span in raw for span in spans)
-    assert all(SIZE < len(span) < SIZE + 20 for span in spans)
-    again: Any = NATIVE.from_bytes(spans[0])
-    assert again["blob"] == parent["one"]["blob"]
 
 
 def test_a_child_outlives_its_parent() -> None:
@@ -201,9 +157,3 @@ def test_size_of_an_entity() -> None:
     in_front = sys.getsizeof(entity) - entity.__sizeof__()
     assert in_front > 0
     assert NATIVE.__basicsize__ + in_front <= MOST_BYTES
-
-
-def test_rows_of_no_entity() -> None:
-    made = row("native", PLAIN)
-    empty = type(made)()
-    assert columns_of("native", [empty, made], ("number",)) == {"number": [None, 42]}

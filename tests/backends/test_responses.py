@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import gc
-import importlib
 import itertools
 import operator
 import sys
@@ -16,7 +15,6 @@ from typing import Any
 
 import pytest
 from google.cloud.datastore_v1.types import datastore as datastore_pb2
-from google.cloud.datastore_v1.types import entity as entity_pb2
 from google.protobuf.message import DecodeError
 from hypothesis import given
 from hypothesis import strategies as st
@@ -36,7 +34,6 @@ LAZY = native_results.EntityReader(NATIVE, materialize)
 PURE_READER = responses.EntityReader(PURE, _backend.stock_from_raw)
 # So many that neither a tuple of them nor a list is taken from a free list of CPython's.
 MANY = 200
-mapping: Any = importlib.import_module("lazyentity.native.entities")
 
 
 @pytest.mark.parametrize("raw", RESPONSES)
@@ -51,31 +48,6 @@ def test_torn_responses(raw: bytes, data: st.DataObject) -> None:
     raw = raw[: data.draw(st.integers(1, len(raw)))]
     at = data.draw(st.integers(0, len(raw) - 1))
     assert_same_split(raw[:at] + bytes([data.draw(st.integers(0, 255))]) + raw[at + 1 :])
-
-
-@pytest.mark.parametrize(
-    "raw",
-    [
-        RESPONSES[1] + RESPONSES[0],
-        wire.encode([wire.message(1, wire.delimited(1, RICH), wire.delimited(1, RICH))]),
-        wire.encode(
-            [wire.message(1, wire.Field(9, wire.START_GROUP, b""), wire.delimited(1, b""))]
-        ),
-        wire.encode([wire.Field(2, wire.VARINT, b"\x01"), wire.message(1)]),
-        wire.encode([wire.delimited(1, RICH)._replace(padding=3)]),
-        wire.encode(
-            [wire.message(1, wire.delimited(3, b"1"), wire.delimited(3, b"2")._replace(padding=3))]
-        ),
-        wire.encode([wire.message(1, wire.Field(3, wire.VARINT, b"\x05"))]),
-    ],
-    ids=[
-        *("merged", "two entities", "group", "other wire type", "padded"),
-        *("two cursors", "a cursor of another wire type"),
-    ],
-)
-def test_odd_responses(raw: bytes) -> None:
-    """Both backends split legal responses that no serialiser writes alike."""
-    assert_same_split(raw)
 
 
 _AROUND_GROUPS: dict[str, Callable[[wire.Field], list[wire.Field]]] = {
@@ -97,28 +69,6 @@ def test_groups_in_groups(around: str, depth: int) -> None:
         native = outcome(partial(split, native_results, raw))
         stock = outcome(partial(message_type.FromString, raw))
         assert isinstance(native, Raised) == isinstance(stock, Raised)
-
-
-@pytest.mark.parametrize("split", [native_results.split_lookup, native_results.split_query])
-@pytest.mark.parametrize("given", [None, "text", bytearray(b"\x0a\x00")])
-def test_other_types_than_bytes(split: Any, given: Any) -> None:
-    with pytest.raises(TypeError):
-        split(given, native_results.ReadRpc(), native_results.ResultBytes)
-
-
-def test_the_responses_are_what_they_are_taken_for() -> None:
-    """The samples have results: comparing empty responses would prove nothing."""
-    assert len(datastore_pb2.LookupResponse.deserialize(RESPONSES[0]).found) == 2
-    assert len(datastore_pb2.RunQueryResponse.deserialize(RESPONSES[1]).batch.entity_results) == 2
-
-
-def test_keys_of_servers() -> None:
-    """Both backends find the key without parsing it in responses that servers send."""
-    key = entity_pb2.Entity.deserialize(RICH).key._pb.SerializeToString()
-    for module in (native_results, responses):
-        entity = module.EntityBytes.__new__(module.EntityBytes)
-        entity._receive(RICH, module.ReadRpc())
-        assert entity.serialised_key == key
 
 
 @pytest.mark.parametrize("asked", [None, ()])
@@ -170,40 +120,6 @@ def test_entities_that_fail_are_left() -> None:
         assert (entities, list(pending)) == ({}, asked)
         rpc.reader = stock
         assert module.convert_found(lazy, entities, results, pending) == list(results)
-
-
-@pytest.mark.parametrize("wrong", [None, b"", responses.ResultBytes()])
-def test_other_types_than_results(wrong: Any) -> None:
-    with pytest.raises(TypeError):
-        native_results.convert_found(LAZY, {}, (wrong,), {})
-    empty = native_results.ResultBytes.__new__(native_results.ResultBytes)
-    assert native_results.convert_found(LAZY, {}, (empty,), {b"": None}) == [empty]
-
-
-def test_bytes_that_came_with_no_response() -> None:
-    """Empty bytes of an entity or result, which no response filled, refuse to convert."""
-    empty = native_results.EntityBytes.__new__(native_results.EntityBytes)
-    assert empty.raw == b""
-    assert empty.serialised_key is None
-    with pytest.raises(TypeError):
-        empty.read(LAZY)
-    with pytest.raises(TypeError):
-        native_results.ViewAs(None)
-    with pytest.raises(TypeError):
-        native_results.ViewAs(dict).__get__(empty, None)
-    with pytest.raises(TypeError):
-        native_results.ViewAs(native_results.EntityBytes).__get__("", None)
-    result = native_results.ResultBytes.__new__(native_results.ResultBytes)
-    assert result.serialised() == b""
-    with pytest.raises(TypeError):
-        _ = result.entity
-
-
-@pytest.mark.parametrize("kind", [None, 5, dict])
-def test_other_classes_than_mappings(kind: Any) -> None:
-    """An entity is only made from a class of lazy mappings."""
-    with pytest.raises(TypeError):
-        vars(mapping.LazyMapping)["_from_raw"].__get__(None, kind)(RICH)
 
 
 def _found(module: Any) -> Any:
@@ -344,9 +260,3 @@ def test_an_iterator_at_its_end_keeps_no_response() -> None:
             assert sys.getrefcount(raw) == before
             assert operator.length_hint(iterator) == 0
             assert list(copy.copy(iterator)) == list(iterator) == []
-
-
-@pytest.mark.parametrize("wrong", [None, b"", responses.ResponseEntities(())])
-def test_iterators_of_other_types(wrong: Any) -> None:
-    with pytest.raises(TypeError):
-        native_results.EntityIterator(wrong)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import importlib
-import re
 from collections.abc import Iterator
 from importlib.machinery import EXTENSION_SUFFIXES
 from pathlib import Path
@@ -16,16 +15,7 @@ from lazyentity import _backend, _environment
 from lazyentity._backend.protocols import Backend, NativeBackend
 
 PACKAGE = Path(_environment.__file__).parent
-SOURCES = sorted(path.stem for path in (PACKAGE / "native").glob("*.pyx"))
 STUBS = sorted(path.stem for path in (PACKAGE / "native").glob("*.pyi"))
-INCLUDED = {
-    name: re.findall(
-        r'^include "(\w+)\.pyx"$',
-        (PACKAGE / "native" / f"{name}.pyx").read_text("utf-8"),
-        re.MULTILINE,
-    )
-    for name in SOURCES
-}
 
 
 PROTOCOLS: dict[str, Any] = {"pure": Backend, "native": NativeBackend}
@@ -49,11 +39,6 @@ def test_the_chosen_names_are_those_of_one_backend() -> None:
     chosen = importlib.import_module(f"lazyentity.{_backend.backend}.backend")
     for name in importlib.import_module("lazyentity.pure.backend").__all__:
         assert getattr(_backend, name) is getattr(chosen, name)
-
-
-def test_every_source_is_compiled_into_one_module() -> None:
-    included = [name for names in INCLUDED.values() for name in names]
-    assert sorted([*STUBS, *included]) == SOURCES
 
 
 def test_every_compiled_module_has_a_stub() -> None:

@@ -5,22 +5,16 @@ from __future__ import annotations
 import copy
 import pickle
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from collections.abc import Callable
 from typing import Any
 
 import grpc
 import pytest
-import requests
 from google.api_core.exceptions import BadRequest, RetryError
 from google.cloud import datastore
-from google.cloud.datastore_v1.services.datastore.client import DatastoreClient
-from google.cloud.datastore_v1.services.datastore.transports.grpc import DatastoreGrpcTransport
 
-import lazyentity
-from lazyentity.bulk import BulkError, delete_many, get_many, put_many
-from tests.bulk.services import FAST, GIVES_UP, Call, RecordingService, Served, connected, stored
+from lazyentity.bulk import BulkError, get_many, put_many
+from tests.bulk.services import FAST, GIVES_UP, Call, RecordingService, stored
 from tests.support.changing import acting, meanwhile
 
 Client = datastore.Client
@@ -69,70 +63,11 @@ def test_timeouts_are_retried(any_client: Client, service: RecordingService) -> 
     assert seen == {"Lookup", "Commit"}
 
 
-@contextmanager
-def _cutting(port: int, requests_cut: list[str]) -> Iterator[int]:
-    """Run a proxy of a service that ends the connection within the first response."""
-
-    class Handler(BaseHTTPRequestHandler):
-        def log_message(self, *_: object) -> None:
-            """Requests are not logged."""
-
-        def do_POST(self) -> None:
-            body = self.rfile.read(int(self.headers["Content-Length"]))
-            response = requests.post(
-                f"http://127.0.0.1:{port}{self.path}",
-                data=body,
-                headers={"Content-Type": self.headers["Content-Type"]},
-                timeout=20,
-            )
-            self.send_response(response.status_code)
-            self.send_header("Content-Type", response.headers["Content-Type"])
-            self.send_header("Content-Length", str(len(response.content)))
-            self.end_headers()
-            is_cut = not requests_cut
-            self.wfile.write(response.content[: 10 if is_cut else None])
-            if is_cut:
-                requests_cut.append(self.path)
-                self.close_connection = True
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    try:
-        yield server.server_address[1]
-    finally:
-        server.shutdown()
-        server.server_close()
-
-
-def test_cut_connections_are_retried(running: Served, client: Client) -> None:
-    """Over HTTP; over gRPC they are the unavailability of the service."""
-    keys = stored(client, _KIND, 2)
-    cut: list[str] = []
-    with _cutting(running.ports["http"], cut) as port:
-        proxied = running._replace(ports={"http": port})
-        with connected(proxied, "http", project=client.project) as made:
-            entities: list[Any] = get_many(made, keys, retry=FAST)
-    assert [entity["number"] for entity in entities] == [0, 1]
-    assert len(cut) == 1
-
-
 def _entities(client: Client, act: Callable[[list[Any]], object]) -> list[datastore.Entity]:
     """Return six entities; encoding the third calls a function with the list of them."""
     entities = [datastore.Entity(client.key(_KIND, number)) for number in range(1, 7)]
     entities[2]["at"] = acting(lambda: act(entities))
     return entities
-
-
-@pytest.mark.parametrize(
-    "act",
-    [lambda entities: entities.pop(0), lambda entities: entities.clear()],
-    ids=["the first goes", "all go"],
-)
-def test_encoding_changes_the_list(client: Client, act: Callable[[list[Any]], object]) -> None:
-    """All entities that were given are written."""
-    ids = list(range(1, 7))
-    put_many(client, _entities(client, act))
-    assert sorted(one.key.id for one in client.query(kind=_KIND).fetch()) == ids
 
 
 @pytest.mark.usefixtures("frequent_switches")
@@ -159,31 +94,3 @@ def test_another_thread_changes_the_list(client: Client, service: RecordingServi
             assert {one.upsert.key.path[-1].id for one in sent} >= staying
 
     meanwhile(change, call)
-
-
-class _Recorder(grpc.UnaryUnaryClientInterceptor):
-    def __init__(self) -> None:
-        self.projects: list[str] = []
-
-    def intercept_unary_unary(self, send: Callable[..., Any], details: Any, request: Any) -> Any:
-        self.projects.append(request.project_id)
-        return send(details, type(request)(request))
-
-
-@pytest.mark.parametrize("is_patched", [False, True])
-def test_requests_are_messages(running: Served, is_patched: bool) -> None:
-    recorder = _Recorder()
-    with connected(running) as client:
-        channel = grpc.intercept_channel(client._datastore_api.transport.grpc_channel, recorder)
-        transport = DatastoreGrpcTransport(channel=channel)
-        client._datastore_api_internal = DatastoreClient(transport=transport)
-        if is_patched:
-            lazyentity.patch("datastore")
-        try:
-            keys = [client.key("Intercepted", number) for number in (1, 2)]
-            put_many(client, [datastore.Entity(key) for key in keys])
-            assert [entity.key for entity in get_many(client, keys)] == keys
-            delete_many(client, keys)
-        finally:
-            lazyentity.unpatch()
-    assert recorder.projects == [client.project] * 3

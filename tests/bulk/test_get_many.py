@@ -2,31 +2,26 @@
 
 from __future__ import annotations
 
-import contextlib
 import itertools
 import os
 import threading
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 from unittest import mock
 
 import grpc
 import pytest
-from google.api_core import exceptions as datastore_errors
-from google.api_core.exceptions import BadRequest, GoogleAPICallError, InvalidArgument
+from google.api_core.exceptions import BadRequest, GoogleAPICallError
 from google.cloud import datastore
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lazyentity
-from lazyentity.bulk import BulkError, get_many, reading, requests
+from lazyentity.bulk import BulkError, get_many, reading
 from lazyentity.bulk.calls import Call
-from lazyentity.readers import STRICT
 from tests.bulk.services import (
     FAST,
     RecordingService,
-    Served,
-    Together,
     connected,
     served,
     stored,
@@ -107,27 +102,6 @@ def test_equal_keys_are_looked_up_once(client: Client, service: RecordingService
     assert len(set(map(id, entities))) == 3
 
 
-def test_consistency_and_database(running: Served, service: RecordingService) -> None:
-    with connected(running, database="second") as client:
-        keys = stored(client, _KIND, 1)
-        assert _numbers(get_many(client, keys, eventual=True)) == [0]
-    message = service.calls[-1].message
-    assert message.database_id == "second"
-    assert message.read_options.read_consistency == 2
-
-
-@pytest.mark.usefixtures("requests_of_three")
-@any_iterable
-def test_look_ups_run_at_a_time(
-    client: Client, service: RecordingService, iterate: Callable[[Any], Any]
-) -> None:
-    """As many as asked for: the service answers none of these before all have arrived."""
-    keys = [client.key(_KIND, number) for number in range(1, 13)]
-    service.before = Together(4)
-    found = list(get_many(client, iterate(keys), concurrency=4))
-    assert found == [None] * 12
-
-
 @pytest.mark.parametrize(
     ("code", "requests"),
     [
@@ -151,17 +125,6 @@ def test_refused_requests(
             get_many(any_client, keys, retry=FAST)
         assert isinstance(raised.value.failed[keys[0]], GoogleAPICallError)
     assert service.sizes("Lookup") == [2] * requests
-
-
-def test_the_policy_is_that_of_the_client(client: Client) -> None:
-    """Its times are those by which the installed client retries look-ups."""
-    transport = client._datastore_api.transport
-    own = transport._wrapped_methods[transport.lookup]._retry
-    for name in ("_initial", "_maximum", "_multiplier", "_deadline"):
-        assert getattr(requests.RETRY, name) == getattr(own, name)
-    for kind in (datastore_errors.DeadlineExceeded, datastore_errors.ServiceUnavailable):
-        assert requests.RETRY._predicate(kind("refused"))
-    assert not requests.RETRY._predicate(InvalidArgument("refused"))
 
 
 @pytest.mark.usefixtures("requests_of_three")
@@ -210,39 +173,6 @@ def test_answers_that_leave_keys_out(client: Client, service: RecordingService) 
     assert list(raised.value.done) == keys[:2]
 
 
-def test_keys_in_another_encoding(client: Client, service: RecordingService) -> None:
-    """A server may encode the keys of its answers differently from the request."""
-    keys = stored(client, _KIND, 2)
-
-    def add_unknown_fields(message: Any) -> None:
-        for result in message.found:
-            result.entity.key.MergeFromString(b"\x98\x06\x01")
-
-    service.edit("Lookup", add_unknown_fields)
-    assert _numbers(get_many(client, keys)) == [0, 1]
-
-
-def test_a_server_that_defers_for_ever(
-    client: Client, service: RecordingService, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    keys = stored(client, _KIND, 2)
-
-    def defer(message: Any) -> None:
-        message.Clear()
-        message.deferred.extend(service.calls[-1].message.keys)
-
-    service.edit("Lookup", defer)
-    monkeypatch.setattr(requests, "MAX_KEYS", 20)
-    with pytest.raises(BulkError, match="without this key"):
-        get_many(client, keys)
-
-
-def test_inside_a_transaction(client: Client, service: RecordingService) -> None:
-    with client.transaction(), pytest.raises(RuntimeError, match="outside of the transaction"):
-        get_many(client, [client.key(_KIND, 1)])
-    assert service.sizes("Lookup") == []
-
-
 @pytest.mark.usefixtures("requests_of_three")
 def test_inside_eager(client: Client) -> None:
     """The mode is that of the caller, also in other threads."""
@@ -289,13 +219,6 @@ def test_a_single_key_entity_or_text(client: Client, service: RecordingService) 
         with pytest.raises(TypeError, match=text):
             get_many(client, wrong)
     assert service.calls == []
-
-
-def test_the_options_of_a_wrapped_client(client: Client) -> None:
-    keys = stored(client, _KIND, 3)
-    entities = get_many(lazyentity.wrap(client, strict=True), [*keys, client.key(_KIND, 99)])
-    assert [entity and entity.key for entity in entities] == [*keys, None]
-    assert all(getattr(entity, "_policy", None) is STRICT for entity in entities[:3])
 
 
 @pytest.mark.usefixtures("requests_of_three")
@@ -380,24 +303,6 @@ def test_a_stream_that_is_read_in_a_transaction(
         assert len(service.sizes("Lookup")) <= sent + 1
     found.extend(entity["number"] for entity in entities)
     assert found == list(range(12))
-
-
-@pytest.mark.usefixtures("requests_of_three")
-def test_an_iterator_that_begins_a_transaction(client: Client, service: RecordingService) -> None:
-    """Its keys would be read outside of it."""
-    keys = stored(client, _KIND, 6)
-
-    def with_transaction() -> Generator[datastore.Key, None, None]:
-        with client.transaction():
-            yield from keys
-
-    service.forget()
-    with (
-        contextlib.closing(with_transaction()) as given,
-        pytest.raises(RuntimeError, match="outside of the transaction"),
-    ):
-        list(get_many(client, given))
-    assert service.sizes("Lookup") == []
 
 
 def test_a_look_up_that_the_parent_sent() -> None:

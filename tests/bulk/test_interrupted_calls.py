@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import functools
-import itertools
 import os
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -19,8 +17,7 @@ from google.cloud import datastore
 
 from lazyentity.bulk import delete_many, get_many, put_many
 from tests.bulk.interrupting import Signalled, ended_threads, raised_by
-from tests.bulk.services import FAST, Call, RecordingService, refusal, served, stored
-from tests.fuzz.points import Points
+from tests.bulk.services import FAST, Call, RecordingService, refusal, served
 from tests.support import forks
 
 pytestmark = [
@@ -98,119 +95,6 @@ def test_a_server_that_hangs(
         assert len(service.sizes(_method(call))) == concurrency
     assert ended_threads()
     assert len(service.sizes(_method(call))) == concurrency
-
-
-def test_a_signal_that_another_thread_gets(client: Client, service: RecordingService) -> None:
-    """It does not wake the caller, which looks for it twice a second."""
-    error = _Limit()
-    may_go = threading.Event()
-
-    def handle(*_: object) -> None:
-        raise error
-
-    def hold(_: Call) -> None:
-        signal.pthread_kill(threading.get_ident(), signal.SIGUSR1)
-        may_go.wait(10)
-
-    service.before = hold
-    before = signal.signal(signal.SIGUSR1, handle)
-    try:
-        began = time.monotonic()
-        assert _raised_by("get", client, [client.key(_KIND, 1)]) is error
-        assert time.monotonic() - began < _SOON
-    finally:
-        may_go.set()
-        signal.signal(signal.SIGUSR1, before)
-
-
-@any_concurrency
-@any_call
-def test_a_server_that_is_not_available(
-    any_client: Client, service: RecordingService, call: str, concurrency: int
-) -> None:
-    """Requests are not sent again after the exception, and those that waited never."""
-    keys = [any_client.key(_KIND, number) for number in range(1, 31)]
-    error = _Limit()
-    method = _method(call)
-    service.refuse(grpc.StatusCode.UNAVAILABLE, 10_000, method)
-    signalled = Signalled(service, error, method, at=5, holds=True)
-    with signalled.handled():
-        assert _raised_by(call, any_client, keys, concurrency) is error
-        assert time.monotonic() - signalled.raised_at < _SOON
-        # It holds the iterator, which could be read on.
-        error.__traceback__ = None
-        signalled.may_go.set()
-        # Nobody is left to send any.
-        assert ended_threads()
-        # Each of the threads had at most one under way.
-        assert len(service.sizes(method)) < 5 + concurrency
-    service.forget()
-    assert get_many(any_client, [any_client.key(_KIND, 1_000)]) == [None]
-
-
-def _consume(entities: Iterator[Any], found: list[int]) -> None:
-    for entity in entities:
-        found.append(entity["number"])  # noqa: PERF401  # all before an exception
-
-
-@any_concurrency
-def test_each_point_of_a_stream(client: Client, concurrency: int) -> None:
-    """Whichever point a handler raises at, reading on gives all entities that are left."""
-    keys = stored(client, _KIND, 7)
-    for at in itertools.count(1):
-        found: list[int] = []
-        error = _Limit()
-        points = Points(error, at, ("/lazyentity/bulk/reading.py", "/lazyentity/bulk/calls.py"))
-        entities: Any = get_many(client, iter(keys), concurrency=concurrency)
-        consume = functools.partial(_consume, entities, found)
-        with points.traced():
-            raised = raised_by(consume)
-        if points.is_raised:
-            assert raised is error
-        elif points.passed < at:
-            break
-        consume()
-        assert found == list(range(7))
-    assert at > 100
-
-
-@any_concurrency
-def test_a_stream_goes_on_after_a_signal(
-    any_client: Client, service: RecordingService, concurrency: int
-) -> None:
-    """No entity is left out that was asked for when the signal came."""
-    keys = stored(any_client, _KIND, 10)
-    error = _Interrupt()
-    entities: Any = get_many(any_client, iter(keys), concurrency=concurrency)
-    with Signalled(service, error, "Lookup").handled():
-        assert raised_by(lambda: next(entities)) is error
-    assert [entity["number"] for entity in entities] == list(range(10))
-
-
-def test_a_generator_is_over(client: Client, service: RecordingService) -> None:
-    """The exception of a handler inside of it comes at once; the keys that it gave are read."""
-    keys = stored(client, _KIND, 8)
-    error = _Limit()
-    service.forget()
-
-    def handle(*_: object) -> None:
-        raise error
-
-    def generate() -> Iterator[Any]:
-        yield from keys[:5]
-        signal.raise_signal(signal.SIGUSR1)
-        yield from keys[5:]
-
-    before = signal.signal(signal.SIGUSR1, handle)
-    try:
-        entities: Any = get_many(client, generate(), concurrency=1)
-        assert [next(entities)["number"] for _ in range(3)] == [0, 1, 2]
-        assert raised_by(lambda: next(entities)) is error
-        # At once: before the look-up of the keys around it.
-        assert service.sizes("Lookup") == [3]
-        assert [entity["number"] for entity in entities] == [3, 4]
-    finally:
-        signal.signal(signal.SIGUSR1, before)
 
 
 # If threads held it up, the process would go on for a minute.

@@ -20,7 +20,6 @@ from tests.support.entities import fill
 
 Client = datastore.Client
 Entity = datastore.Entity
-Key = datastore.Key
 _KIND = "Item"
 
 
@@ -221,21 +220,6 @@ def test_a_key_of_which_one_write_failed(
     assert error.count == 1
 
 
-def test_a_replaced_encoder_is_called(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As the client calls it."""
-    original: Any = helpers.entity_to_protobuf
-
-    def with_a_note(entity: Entity) -> Any:
-        message = original(entity)
-        message._pb.properties["note"].string_value = "added"
-        return message
-
-    monkeypatch.setattr(helpers, "entity_to_protobuf", with_a_note)
-    (entity,) = _entities(client, 1)
-    put_many(client, [entity])
-    assert client.get(entity.key)["note"] == "added"
-
-
 def _of_size(key: datastore.Key, size: int) -> Entity:
     entity = Entity(key, exclude_from_indexes=("blob",))
     entity["blob"] = b""
@@ -265,19 +249,3 @@ def test_entities_that_share_a_partial_key(
     assert len(failed) == 3
     assert failed[0] is key
     assert {one.flat_path for one in failed} == {(_KIND,)}
-
-
-@pytest.mark.parametrize("is_sent", [False, True])
-def test_an_entity_that_fails_twice(
-    client: Client, service: RecordingService, *, is_sent: bool
-) -> None:
-    """It is one key that failed."""
-    entity = Entity(client.key(_KIND))
-    if is_sent:
-        service.refuse(grpc.StatusCode.INVALID_ARGUMENT, 2, "AllocateIds")
-    else:
-        entity["number"] = object()
-    with pytest.raises(BulkError, match="1 keys failed and 0 succeeded") as raised:
-        put_many(client, [entity, entity])
-    (key,) = raised.value.failed
-    assert key is entity.key

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator
 from typing import Any
 from unittest import mock
 
@@ -109,24 +109,6 @@ def test_a_failed_commit_does_not_lose_the_others(
     assert write.written(any_client, 8) == [1, 2, 3, 7, 8]
 
 
-def _then_fail(things: list[Any]) -> Iterator[Any]:
-    yield from things
-    raise OSError("no more")
-
-
-@any_write
-@pytest.mark.usefixtures("requests_of_three")
-def test_an_error_of_the_iterator_ends_the_call(
-    any_client: Client, service: RecordingService, write: Any
-) -> None:
-    """Commits before it may be applied; the commit that was gathered is not sent."""
-    given = write.given(any_client, 7)
-    service.forget()
-    with pytest.raises(OSError, match="no more"):
-        write.call(any_client, _then_fail(given))
-    assert set(write.written(any_client, 7)) <= set(range(1, 7))
-
-
 _OTHER_PROJECT = Key(_KIND, 1, project="another")
 _REFUSED: list[tuple[Any, Callable[[Client], object], type[Exception], str]] = [
     (_Put, lambda client: Entity(), ValueError, "must have a key"),
@@ -206,13 +188,6 @@ def test_inside_a_transaction_or_batch(
     with contextlib.closing(begin()) as iterator, refused:
         write.call(client, iterator)
     assert 3 not in write.written(client, 6)
-
-
-@any_write
-def test_too_little_concurrency(client: Client, write: Any) -> None:
-    """It is refused for one commit, too."""
-    with pytest.raises(ValueError, match="at least 1, not 0"):
-        write.call(client, _entities(client, 1), concurrency=0)
 
 
 @any_write

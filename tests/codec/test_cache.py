@@ -40,16 +40,6 @@ def new_keys(count: int) -> list[Key]:
 _numbers = itertools.count()
 
 
-def test_the_latest_value_of_a_key() -> None:
-    """The latest is found, in any generation of the others."""
-    cache = cache_of()
-    for value in ("first", "second", "third"):
-        cache.keep("key", value, SIZE)
-        assert cache.get("key") == value
-        fill(cache, new_keys(40))
-    assert cache.get("another") is None
-
-
 def test_ever_new_values_do_not_grow_it() -> None:
     """Values of any sizes together stay within the bound, and the latest is there."""
     cache = cache_of()
@@ -82,35 +72,6 @@ def test_eviction_takes_constant_time() -> None:
         fill(cache, map(Counted, new_keys(1000)))
         # The tables of dicts grow without hashing again.
         assert hashed == 1000
-
-
-def test_values_in_use_stay() -> None:
-    """However many others come and go meanwhile."""
-    cache = cache_of()
-    used = new_keys(10)
-    fill(cache, used)
-    for _ in range(100):
-        fill(cache, new_keys(20))
-        assert [cache.get(key) for key in used] == used
-
-
-def test_one_too_large_is_not_kept() -> None:
-    """A value that takes more than half of the room evicts nothing."""
-    cache = cache_of()
-    fill(cache, ["small"])
-    fill(cache, ["large"], ROOM // 2)
-    assert cache.get("large") is None
-    assert cache.get("small") == "small"
-
-
-def test_what_comes_once() -> None:
-    """Keys come again if they came a few thousand keys ago, not if they came very long ago."""
-    cache = cache_of()
-    keys = new_keys(1000)
-    assert sum(map(cache.comes_again, keys)) == 0
-    assert sum(map(cache.comes_again, keys)) == 1000
-    assert sum(map(cache.comes_again, new_keys(200_000))) == 0
-    assert sum(map(cache.comes_again, keys)) == 0
 
 
 def test_threads() -> None:

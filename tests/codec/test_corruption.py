@@ -13,13 +13,10 @@ the message, the stock client raises DecodeError, and the lazy entity may differ
 
 from __future__ import annotations
 
-import itertools
-import operator
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
-from google.protobuf.empty_pb2 import Empty
 from google.protobuf.message import DecodeError
 from hypothesis import example, given, note, settings
 from hypothesis import strategies as st
@@ -36,10 +33,9 @@ from tests.support.parts import (
     stock_property,
 )
 from tests.support.snapshots import Raised, outcome, snapshot
-from tests.support.stock import EntityMessage, content, stock_entity, unknown_fields
+from tests.support.stock import EntityMessage, stock_entity
 from tests.support.strategies import Grammar, entities, wire
-from tests.support.strategies.samples import PLAIN, RICH, SAMPLES
-from tests.support.strategies.schema import ARRAY, ENTITY, VALUE
+from tests.support.strategies.schema import ENTITY, VALUE
 
 BALLAST = wire.BALLAST.encode()
 SERIALISED = entities(Grammar(faulty=True, properties=4))
@@ -59,68 +55,11 @@ def test_an_overridden_duplicate(lazy_type: type[LazyEntity], ballast: bytes) ->
     assert lazy_type.from_bytes(_SOUND + _SOUND + ballast) == {"a": 1}
 
 
-@pytest.mark.parametrize(
-    "nested",
-    [
-        wire.delimited(VALUE.entity_value, _OVERRIDDEN),
-        wire.message(
-            VALUE.array_value,
-            wire.message(ARRAY.values, wire.delimited(VALUE.entity_value, _OVERRIDDEN)),
-        ),
-    ],
-    ids=["embedded", "in a list"],
-)
-def test_an_overridden_duplicate_inside(lazy_type: type[LazyEntity], nested: wire.Field) -> None:
-    """The property with the embedded entity raises, however it is read."""
-    raw = entity_of("outer", nested)
-    with pytest.raises(DecodeError):
-        stock_entity(raw)
-    for read in (operator.itemgetter("outer"), dict, lazyentity.to_dict, lazyentity.materialize):
-        with pytest.raises(DecodeError):
-            read(lazy_type.from_bytes(raw))
-
-
-@pytest.mark.parametrize("raw", SAMPLES.values(), ids=SAMPLES.keys())
-def test_truncated(lazy_type: type[LazyEntity], raw: bytes) -> None:
-    for length in range(len(raw)):
-        assert_reads_like_its_parts(lazy_type, raw[:length])
-
-
-def _truncated_inside(raw: bytes) -> Iterator[bytes]:
-    """Cut bytes off an entry, its value or the key, and correct the lengths around them."""
-    for number, wire_type, data in unknown_fields(Empty.FromString(raw)):
-        assert wire_type == wire.DELIMITED
-        for length in range(len(data)):
-            yield wire.encode([wire.delimited(number, data[:length])])
-        if number == ENTITY.properties:
-            for cut in _truncated_inside(data):
-                yield wire.encode([wire.delimited(number, cut)])
-
-
-@pytest.mark.parametrize("raw", [PLAIN, RICH], ids=["plain", "rich"])
-def test_truncated_inside(lazy_type: type[LazyEntity], raw: bytes) -> None:
-    """A part cut off at any byte, in a sound entity, does no harm to the other parts."""
-    for cut in _truncated_inside(raw):
-        assert_reads_like_its_parts(lazy_type, raw + cut)
-        assert_reads_like_its_parts(lazy_type, cut + raw)
-        assert_reads_like_its_parts(lazy_type, raw + cut + BALLAST)
-
-
 NESTED_TWICE = (
     b"\x1a \n\x01a\x12\x1b2\x19\n\x05\n\x03\x12\x01p"
     b"\x1a\x07\n\x01a\x12\x02X\x00\x1a\x07\n\x01a\x12\x02X\x00"
 )
 """An embedded entity that has one property twice."""
-
-
-@pytest.mark.parametrize("ballast", [b"", BALLAST], ids=["small", "large"])
-@pytest.mark.parametrize("raw", [PLAIN, RICH], ids=["plain", "rich"])
-def test_every_bit_flipped(lazy_type: type[LazyEntity], raw: bytes, ballast: bytes) -> None:
-    """An entity with one bit of it, any bit, the other way round."""
-    for position, bit in itertools.product(range(len(raw)), range(8)):
-        changed = bytearray(raw + ballast)
-        changed[position] ^= 1 << bit
-        assert_reads_like_its_parts(lazy_type, bytes(changed))
 
 
 @example(raw=NESTED_TWICE, changes=[(23, b"\x00")])
@@ -187,12 +126,6 @@ def test_a_fault_does_not_get_lost(lazy_type: type[LazyEntity], raw: bytes) -> N
     stock = outcome(lambda: stock_entity(raw))
     failures = list(failures_inside(lazy_type.from_bytes(raw)))
     assert bool(failures) == isinstance(stock, Raised)
-
-
-@given(raw=FAULTY)
-def test_raw_of_a_faulty_entity(lazy_type: type[LazyEntity], raw: bytes) -> None:
-    """An entity with any fault inside can be written back unchanged."""
-    assert content(lazyentity.raw(lazy_type.from_bytes(raw))) == content(raw)
 
 
 WHOLE: dict[str, Callable[[Any], Any]] = {

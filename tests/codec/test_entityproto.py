@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from lazyentity.codec.entityproto import KEY, PROPERTY, RAW_PROPERTY
 from lazyentity.codec.undecoded import UNDECODED
-from tests.backends.indexes import NATIVE, SAMPLE, assert_same_index, field
+from tests.backends.indexes import NATIVE, assert_same_index, field
 
 OTHERS = [
     b"\x20\x01",  # int64
@@ -102,28 +102,6 @@ def test_as_protobuf_finds_it(raw: bytes) -> None:
         assert_same_index(raw)
 
 
-def test_sample() -> None:
-    index = NATIVE.from_bytes(SAMPLE)
-    assert index.names == ("one", "two", "point", "raw")
-    assert index.raw_names() == {"raw"}
-    assert len(index.properties("two")) == 2
-    assert index.key().startswith(b"\x6a\x03app")
-
-
-@pytest.mark.parametrize(
-    ("order", "expected"),
-    [("aabbc", [0, 1]), ("abcab", [0, 3]), ("bcaca", [2, 4]), ("bcaaa", [2, 3, 4])],
-)
-def test_lists(order: str, expected: list[int]) -> None:
-    """Also those whose properties do not stand together."""
-    entries = [
-        field(3, name.encode()) + b"\x20\x01" + field(5, bytes([8, ordinal]))
-        for ordinal, name in enumerate(order)
-    ]
-    index = NATIVE.from_bytes(b"".join(field(PROPERTY, each) for each in entries))
-    assert index.properties("a") == [entries[ordinal] for ordinal in expected]
-
-
 @given(raw=damaged())
 def test_damaged_bytes(raw: bytes) -> None:
     assert_same_index(raw)
@@ -147,23 +125,6 @@ def test_plain_values(name: bytes, value: bytes, multiple: bool, text: bool) -> 
         assert type(found[0] if multiple else found) is type(expected)
 
 
-@given(
-    meaning=st.sampled_from([b"", b"\x08\x0f", b"\x08\x18"]),
-    uri=st.sampled_from([b"", field(2, b"ZLIB")]),
-    value=values,
-    text=st.booleans(),
-)
-def test_contents(meaning: bytes, uri: bytes, value: bytes, text: bool) -> None:
-    """They are the value without a meaning, unless it is the one that is refused."""
-    plain = field(3, b"a") + b"\x20\x00" + field(5, value)
-    expected = NATIVE.from_bytes(field(PROPERTY, plain)).value("a", text)
-    found = NATIVE.from_bytes(field(PROPERTY, meaning + uri + plain)).contents("a", 24, text)
-    if uri or meaning == b"\x08\x18" or expected is UNDECODED:
-        assert found is UNDECODED
-    else:
-        assert (type(found), found) == (type(expected), expected)
-
-
 FORMS = {
     b"\x08\x07": b"\x72\x00\x00\x08",
     b"\x1a\x01x": b"\x72\x00\x00\x1a",
@@ -177,14 +138,6 @@ def test_forms(value: bytes, form: bytes) -> None:
     raw = field(PROPERTY, field(3, b"a") + b"\x20\x00" + field(5, value))
     assert NATIVE.from_bytes(raw).layouts() == form
     assert NATIVE.from_bytes(raw).entry_names() == ["a"]
-
-
-def test_nothing_is_indexed() -> None:
-    index = NATIVE.from_bytes(b"")
-    assert index.names == ()
-    assert index.key() == index.fields([]) == b""
-    assert index.properties("a") == []
-    assert index.value("a", True) is UNDECODED
 
 
 @pytest.mark.parametrize(

@@ -6,18 +6,15 @@ from typing import Any
 
 import pytest
 from google.cloud.datastore.entity import Entity
-from hypothesis import given
-from hypothesis import strategies as st
 
 from lazyentity.codec.entityproto import PROPERTY
 from lazyentity.entity import LazyEntity
 from tests.backends.indexes import NATIVE, field
-from tests.support.snapshots import snapshot, snapshot_key, snapshot_meanings
+from tests.support.snapshots import snapshot
 from tests.support.stock import encoded, stock_entity
 from tests.support.strategies import wire
 from tests.support.strategies.samples import serialise
-from tests.support.strategies.schema import ENTITY, ENTRY, KEY, PARTITION, PATH_ELEMENT, VALUE
-from tests.support.strategies.wire import Field
+from tests.support.strategies.schema import ENTITY, ENTRY, VALUE
 
 
 def _key_table_bytes(mapping: Any) -> int:
@@ -51,75 +48,6 @@ def test_names_that_differ_in_one_character(lazy_type: type[LazyEntity], size: i
             # After the same first name: so one is compared with the other.
             lazy = lazy_type.from_bytes(entry("first") + entry(name))
             assert dict(lazy) == {"first": "first", name: name}
-
-
-MOST_PROPERTIES = 12
-"""Few and many: the native backend finds the values of more than eight in another way."""
-
-KEY_FIELD = wire.message(
-    ENTITY.key,
-    wire.message(KEY.partition_id, wire.delimited(PARTITION.project_id, "p")),
-    wire.message(
-        KEY.path, wire.delimited(PATH_ELEMENT.kind, "Kind"), wire.integer(PATH_ELEMENT.id, 7)
-    ),
-)
-UNKNOWN = [
-    wire.integer(90, 1),
-    wire.double(91, 1.5),
-    wire.delimited(92, b"unknown"),
-    Field(93, wire.START_GROUP, wire.delimited(1, b"in a group").encode()),
-    Field(94, wire.FIXED32, b"1234"),
-]
-VALUES = [
-    [wire.delimited(VALUE.string_value, "text")],
-    [wire.integer(VALUE.integer_value, -3)],
-    [wire.double(VALUE.double_value, 0.5)],
-    [wire.integer(VALUE.boolean_value, 1)],
-    [wire.integer(VALUE.null_value, 0)],
-    [wire.delimited(VALUE.blob_value, b"x" * 200)],
-    [wire.integer(VALUE.integer_value, 5), wire.integer(VALUE.meaning, 9)],
-    [wire.delimited(VALUE.string_value, "s"), wire.integer(VALUE.exclude_from_indexes, 1)],
-]
-QUESTIONS = ("key", "exclude_from_indexes", "_meanings")
-
-
-@st.composite
-def serialised(draw: st.DrawFn) -> bytes:
-    """Entities of few or many properties, with other fields at any place."""
-    fields = [
-        wire.message(
-            ENTITY.properties,
-            wire.delimited(ENTRY.key, f"p{number}"),
-            wire.message(ENTRY.value, *draw(st.sampled_from(VALUES))),
-        )
-        for number in range(draw(st.integers(0, MOST_PROPERTIES)))
-    ]
-    others = draw(st.lists(st.sampled_from(UNKNOWN), max_size=4))
-    if draw(st.booleans()):
-        others.append(KEY_FIELD)
-    for other in others:
-        fields.insert(draw(st.integers(0, len(fields))), other)
-    return wire.encode(fields)
-
-
-def _answer(entity: Any, question: str) -> Any:
-    match question:
-        case "key":
-            return snapshot_key(entity.key)
-        case "exclude_from_indexes":
-            return entity.exclude_from_indexes
-        case "_meanings":
-            return snapshot_meanings(entity)
-        case _:
-            return snapshot(entity[question])
-
-
-@given(raw=serialised(), data=st.data())
-def test_any_order(lazy_type: type[LazyEntity], raw: bytes, data: st.DataObject) -> None:
-    stock = stock_entity(raw)
-    lazy = lazy_type.from_bytes(raw)
-    for question in data.draw(st.permutations([*stock, *QUESTIONS])):
-        assert _answer(lazy, question) == _answer(stock, question)
 
 
 @pytest.mark.parametrize("count", [7, 8, 9])

@@ -5,7 +5,6 @@ from __future__ import annotations
 import collections
 import datetime
 import enum
-from collections.abc import Callable
 from typing import Any
 
 import orjson
@@ -14,12 +13,10 @@ from google.api_core.datetime_helpers import DatetimeWithNanoseconds
 from google.cloud.datastore import Entity, Key
 from google.cloud.datastore.helpers import GeoPoint
 
-from lazyentity._backend import is_json
 from lazyentity.codec.values import MAX_CONTAINERS
 from lazyentity.packed import UnpackError, pack, unpack
-from lazyentity.packed import format as stored_format
 from tests.support import hostile
-from tests.support.changing import acting, meanwhile, rebuild
+from tests.support.changing import meanwhile
 from tests.support.snapshots import Raised, outcome
 
 UTC = datetime.timezone.utc
@@ -193,62 +190,6 @@ def test_the_error_of_a_value_without_a_text(sort: str) -> None:
 _STAYING = {f"stay{number}": number for number in range(30)}
 
 AT = datetime.datetime(2024, 1, 2, tzinfo=datetime.timezone.utc)
-
-
-def _dicts(kind: type) -> tuple[Any, dict[str, Any]]:
-    container: Any = kind()
-    at = acting(lambda: rebuild(container, "old0", "old1", "old2"))
-    container.update({"old0": 0, "old1": 1, "old2": 2, "at": at, **_STAYING})
-    return container, {**container, "at": AT}
-
-
-def _lists() -> tuple[Any, list[Any]]:
-    container: list[Any] = []
-    container += [0, 1, acting(lambda: container.__delitem__(slice(2))), *range(3, 9)]
-    return container, [0, 1, AT, *range(3, 9)]
-
-
-def _growing() -> tuple[Any, dict[str, Any]]:
-    container: dict[str, Any] = {}
-    container.update({"at": acting(lambda: container.update({"$": 1, "more": 2})), **_STAYING})
-    return container, {**container, "at": AT}
-
-
-@pytest.mark.parametrize(
-    "made",
-    [lambda: _dicts(dict), lambda: _dicts(Entity), _lists, _growing],
-    ids=["dict", "entity", "list", "growing"],
-)
-def test_a_zone_changes_its_container(made: Callable[[], tuple[Any, Any]]) -> None:
-    """The document is the one that was given: nothing is lost, and nothing half of it."""
-    container, before = made()
-    assert unpack(pack(container)) == before
-    container, before = made()
-    assert unpack(pack([{"inside": container}])) == [{"inside": before}]
-
-
-def _changed_after_the_look(value: Any, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
-    """Return a document that gets a value once it was found to be JSON, as a thread may do it."""
-    document: dict[str, Any] = {"a": 1}
-    look = is_json
-
-    def look_and_change(given: Any) -> bool:
-        is_plain = look(given)
-        document["late"] = value
-        return is_plain
-
-    monkeypatch.setattr(stored_format, "is_json", look_and_change)
-    return document
-
-
-def test_a_value_comes_after_the_look(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is tagged all the same. The key of an entity would be lost, and so that is refused."""
-    with monkeypatch.context() as patched:
-        document = _changed_after_the_look(AT, patched)
-        assert unpack(pack(document)) == {"a": 1, "late": AT}
-    document = _changed_after_the_look(Entity(Key("K", 1, project="p")), monkeypatch)
-    with pytest.raises(TypeError, match="an entity with a key"):
-        pack(document)
 
 
 @pytest.mark.parametrize("tags", [{}, {"at": AT}], ids=["plain", "tagged"])

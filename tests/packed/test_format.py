@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import datetime
-import inspect
 import json
 import random
 import struct
-import sys
 import zlib
 from typing import Any
 
@@ -26,7 +24,6 @@ from lazyentity.packed import UnpackError, is_packed, pack, unpack
 from lazyentity.packed import format as stored_format
 from lazyentity.packed.properties import document_of_json
 from tests.fuzz.mutation import blindly
-from tests.support.concurrency import together
 from tests.support.snapshots import Raised, outcome, snapshot
 from tests.support.strategies.samples import plain_properties, serialise
 
@@ -110,19 +107,6 @@ def test_header() -> None:
     assert pack("x", compress_from=0)[3] == 0
 
 
-@pytest.mark.parametrize("value", [LARGE, {"a": [b"x"]}], ids=["compressed", "plain"])
-def test_truncated(value: Any) -> None:
-    """Every part of a document that lacks its end raises ``UnpackError``."""
-    made = pack(value)
-    for end in range(len(made)):
-        with pytest.raises(UnpackError):
-            unpack(made[:end])
-    with pytest.raises(UnpackError, match="truncated or damaged"):
-        unpack(made[:-1])
-    with pytest.raises(UnpackError):
-        unpack(made + b"x")
-
-
 @pytest.mark.parametrize(
     "value",
     [
@@ -195,23 +179,6 @@ def test_unknown_headers(header: bytes, text: str) -> None:
     assert text in str(raised.value)
 
 
-def test_a_deep_stack() -> None:
-    """A document that is in order is not called damaged where there is no room to unpack it."""
-    document: Any = b""
-    for _ in range(100):
-        document = [document]
-    made = pack(document)
-
-    def unpack_below(calls: int) -> Any:
-        return unpack_below(calls - 1) if calls else unpack(made)
-
-    assert unpack_below(10) == document
-    limit = sys.getrecursionlimit()
-    depth = len(inspect.stack(0))
-    with pytest.raises(UnpackError, match="unpack it where fewer calls are under way"):
-        unpack_below(limit - depth - 60)
-
-
 def test_bounds_before_decompressing(monkeypatch: pytest.MonkeyPatch) -> None:
     """A frame that would fill the memory is refused by its size, whatever the header says."""
     monkeypatch.setattr(stored_format, "_contexts", None)
@@ -257,18 +224,6 @@ def test_other_stored_types(stored: Any) -> None:
     with pytest.raises(TypeError, match=r"unpack\(\) takes bytes"):
         unpack(stored)
     assert not is_packed(stored)
-
-
-def test_threads() -> None:
-    """Threads that pack and unpack at the same time do not meet."""
-    made = pack(LARGE)
-
-    def work(_: int) -> None:
-        for _ in range(50):
-            assert pack(LARGE) == made
-            assert unpack(made) == LARGE
-
-    together(4, work)
 
 
 @given(

@@ -53,23 +53,6 @@ def test_save_info_and_verify(client: datastore.Client, tmp_path: Path) -> None:
     assert _run("verify", file).output == f"{file} is sound\n"
 
 
-@pytest.mark.parametrize("project", [None, "another"])
-def test_an_emulator_needs_no_credentials_and_no_project(
-    running: Served, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, project: str | None
-) -> None:
-    monkeypatch.setenv("DATASTORE_EMULATOR_HOST", f"127.0.0.1:{running.ports['grpc']}")
-    monkeypatch.setenv("GOOGLE_APPLICATION_CREDENTIALS", str(tmp_path / "missing"))
-    for name in ("GOOGLE_CLOUD_PROJECT", "DATASTORE_DATASET", "DATASTORE_PROJECT_ID"):
-        monkeypatch.delenv(name, raising=False)
-    if project is not None:
-        monkeypatch.setenv("GOOGLE_CLOUD_PROJECT", project)
-    with connected(running, project=project or "demo") as client:
-        stored(client, "Emulated", 2)
-    file = tmp_path / "emulated"
-    saved = _run("save", file, "--kind", "Emulated")
-    assert saved.output == f"{file}: 2 entities\n"
-
-
 def test_a_kind_without_entities(client: datastore.Client, tmp_path: Path) -> None:
     """Its name may be misspelt: nothing is saved."""
     file = tmp_path / "orders"

@@ -123,27 +123,6 @@ def test_a_damaged_entity(path: Path, damage: str) -> None:
     assert saved.verify() == []
 
 
-def test_a_damaged_key(path: Path) -> None:
-    """Its entity is not found under the other key either."""
-    change(path, f"UPDATE entities SET key = {_sql(_OTHER)} WHERE key = {_sql(_DAMAGED)}")
-    saved = Snapshot(path)
-    with pytest.raises(CorruptEntity):
-        saved[_OTHER]
-    assert [getattr(found, "key", None) for found in saved.verify()] == [_OTHER]
-
-
-@pytest.mark.parametrize("value", ["CAST('text' AS TEXT)", "5", "2.5", "x'00'", "x'0a02ffff'"])
-def test_a_key_that_is_none(path: Path, value: str) -> None:
-    """The bytes of its cell, or their text, stand for the key."""
-    change(path, f"UPDATE entities SET key = {value} WHERE key = {_sql(_DAMAGED)}")
-    saved = Snapshot(path)
-    read, (error,) = read_all(iter(saved))
-    assert len(read) == _COUNT - 1
-    assert isinstance(error.key, bytes)
-    with pytest.raises(CorruptEntity):
-        list(saved.keys())
-
-
 @pytest.mark.parametrize("lost", ["", f" WHERE key = {_sql(_DAMAGED)}"])
 def test_missing_rows(path: Path, lost: str) -> None:
     """An iteration that raised nothing was complete."""
@@ -175,16 +154,6 @@ def test_a_damaged_description(path: Path, damage: str) -> None:
             read(Snapshot(path))
     Snapshot(path).refresh(entities_in("new"))
     assert Snapshot(path).verify() == []
-
-
-@pytest.mark.parametrize("at", [200, 20_000])
-def test_damaged_pages(path: Path, at: int) -> None:
-    """Errors of SQLite, and of decoding their texts, name the file."""
-    stored = path.read_bytes()
-    path.write_bytes(stored[:at] + b"\xff" * len(stored[at:]))
-    for read in (list, Snapshot.keys):
-        with pytest.raises(SnapshotError, match="snapshot"):
-            list(read(Snapshot(path)))
 
 
 def _of_format(path: Path, version: int) -> None:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -49,22 +47,6 @@ def test_a_process_that_is_forked_during_an_iteration(path: Path) -> None:
     )
 
 
-def test_other_processes_read_while_one_refreshes(path: Path) -> None:
-    """Each sees whole states alone."""
-    program = (
-        f"{_BEGIN}"
-        "seen = {}\n"
-        "while 'end' not in seen:\n"
-        "    saved.close()\n"
-        "    seen = states(saved)\n"
-        "    assert list(seen.values()) == [COUNT], seen\n"
-    )
-    reader = subprocess.Popen([sys.executable, "-W", "ignore", "-c", program, str(path)])
-    for state in (*map(str, range(20)), "end"):
-        Snapshot(path).refresh(entities_in(state))
-    assert reader.wait(60) == 0
-
-
 def test_processes_that_write_one_file(tmp_path: Path) -> None:
     """The last one counts, as a whole."""
     path = tmp_path / "snapshot"
@@ -81,13 +63,6 @@ def test_processes_that_write_one_file(tmp_path: Path) -> None:
         path,
     )
     assert list(tmp_path.iterdir()) == [path]
-
-
-@pytest.mark.parametrize("kills", [10, pytest.param(100, marks=pytest.mark.slow)])
-def test_killed_refreshes(tmp_path: Path, kills: int) -> None:
-    """A process that is killed at any moment leaves the old state or the new one, and no other."""
-    counts = forks.answer("-m", "tests.snapshot.crash_program", str(tmp_path), str(kills), "1")
-    assert counts["old"] + counts["new"] + counts["nothing"] == kills
 
 
 # An exception between opening and entering a file leaves its closing to the interpreter.

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import copy
 import os
-import pickle
-import sqlite3
 import stat
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import closing
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +16,6 @@ from hypothesis import strategies as st
 
 import lazyentity
 from lazyentity import LazyEntity
-from lazyentity.bulk import put_many
 from lazyentity.snapshot import Snapshot, SnapshotError
 from lazyentity.snapshot.format import split
 from tests.support.concurrency import together
@@ -90,24 +85,6 @@ def test_absent_keys(path: Path) -> None:
         saved[keys[0]]
     with pytest.raises(TypeError, match="by key, not by int"):
         saved[1]  # type: ignore[index]  # the error of that
-
-
-def test_entities_can_be_put_back(client: Client, path: Path) -> None:
-    """Unchanged, they are the messages that they were read from; changed, as any others."""
-    stored = [fill(Entity(client.key(_KIND, at)), at) for at in range(1, 4)]
-    client.put_multi(stored)
-    before = {key: lazyentity.raw(client.get(key)) for key in (one.key for one in stored)}
-    saved = Snapshot(path)
-    saved.refresh(client.query(kind=_KIND))
-    client.delete_multi(list(before))
-    put_many(client, list(saved))
-    for key, message in before.items():
-        now = lazyentity.raw(client.get(key))
-        assert EntityMessage.FromString(now) == EntityMessage.FromString(message)
-    entity = saved[stored[0].key]
-    entity["number"] = "changed"
-    client.put(entity)
-    assert client.get(entity.key)["number"] == "changed"
 
 
 @settings(max_examples=25)
@@ -261,13 +238,6 @@ def test_threads_read_while_one_refreshes(path: Path) -> None:
     assert all(together(4, work))
 
 
-def test_few_samples_have_no_dictionary(path: Path) -> None:
-    saved = Snapshot(path)
-    for entities in (_entities(3), [Entity(one.key) for one in _entities(100)]):
-        saved.refresh(entities)
-        assert len(list(saved)) == len(entities)
-
-
 def test_a_query_describes_itself(client: Client, path: Path) -> None:
     client.put_multi([fill(Entity(client.key(_KIND, at)), at) for at in range(1, 4)])
     saved = Snapshot(path)
@@ -279,44 +249,6 @@ def test_a_query_describes_itself(client: Client, path: Path) -> None:
     query.add_filter(filter=datastore.query.PropertyFilter("number", "=", 2))
     assert saved.refresh(query) == 1
     assert saved.information().source == f"{expected}, a part"
-
-
-def _failing() -> Iterator[Entity]:
-    yield from _entities(1)
-    with closing(sqlite3.connect(":memory:")) as connection:
-        connection.execute("SELECT * FROM mine")
-
-
-@pytest.mark.parametrize("use", [Snapshot.refresh, Snapshot.get_many])
-def test_an_error_of_the_iterator_is_the_callers(
-    path: Path, use: Callable[[Snapshot, object], object]
-) -> None:
-    """Also if the iterator reads another database."""
-    given = _failing() if use is Snapshot.refresh else (entity.key for entity in _failing())
-    saved = Snapshot(path)
-    saved.refresh(_entities(3))
-    with pytest.raises(sqlite3.OperationalError, match="no such table: mine"):
-        use(saved, given)
-
-    def decoding() -> Iterator[Entity]:
-        yield from _entities(1)
-        b"\xff".decode()
-
-    with pytest.raises(UnicodeDecodeError):
-        saved.refresh(decoding())
-    assert len(saved) == 3
-
-
-@pytest.mark.parametrize(
-    "duplicate", [copy.copy, copy.deepcopy, lambda saved: pickle.loads(pickle.dumps(saved))]
-)
-def test_copies(path: Path, duplicate: Callable[[Snapshot], Snapshot]) -> None:
-    """They open the file by themselves."""
-    saved = Snapshot(path)
-    saved.refresh(_entities(3))
-    assert len(saved) == 3
-    copied = duplicate(saved)
-    assert (copied._file, len(copied)) == (None, 3)
 
 
 @pytest.mark.skipif(os.name != "posix", reason="modes are those of POSIX")

@@ -12,7 +12,7 @@ import pytest
 
 from lazyentity.codec.undecoded import UNDECODED
 from lazyentity.storage.lazyvaluedict import LazyValueDict
-from tests.support.changing import ChangingPoints, in_collections
+from tests.support.changing import ChangingPoints
 from tests.support.concurrency import together
 
 pytestmark = pytest.mark.any_backend
@@ -112,17 +112,3 @@ def test_another_thread_changes_the_dict_at_any_point(
         if not points.is_raised:
             break
     assert at > 10  # there were points
-
-
-@pytest.mark.parametrize("read", [LazyValueDict._storage, LazyValueDict._undecoded])
-def test_a_garbage_collection_inside_of_a_call(read: Callable[[Any], Any]) -> None:
-    """Code that it runs, or another thread meanwhile, changes the dict: before CPython 3.12."""
-    for allocations in range(1, 30):
-        made = _made()
-
-        def change(_: int, made: Any = made) -> None:
-            dict.update(made, new=ASSIGNED)
-
-        with in_collections(change, allocations):
-            names = list(read(made))
-        assert names[:3] == ["a", "b", "c"]
