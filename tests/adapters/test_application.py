@@ -24,8 +24,6 @@ from lazyentity.storage.lazydict import live_mappings
 from tests.adapters.uses import RAW
 from tests.support.subprocesses import run
 
-pytestmark = pytest.mark.any_backend
-
 # Not by a global name of its own, which would be rebound.
 _ORIGINALS: Any = (inspect.unwrap(orjson.dumps),)
 

@@ -36,7 +36,6 @@ def test_with_its_adapter(
     assert_consumed_alike(use, lazy, raw)
 
 
-@pytest.mark.any_backend
 def test_the_page_has_the_verdicts() -> None:
     """Run ``python -m tests.adapters.uses`` to write them: no library is silent unknown to it.
 
@@ -48,7 +47,6 @@ def test_the_page_has_the_verdicts() -> None:
         assert set(names.split(", ")) <= set(" ".join(found.split()).split(", ")), verdict
 
 
-@pytest.mark.any_backend
 def test_the_page_has_the_adapters() -> None:
     text = PAGE.read_text(encoding="utf-8")
     for library in LIBRARIES:
@@ -56,7 +54,6 @@ def test_the_page_has_the_adapters() -> None:
         assert re.search(row, text, re.MULTILINE), library.distribution
 
 
-@pytest.mark.any_backend
 def test_what_is_silent_is_adapted_or_cannot_be() -> None:
     """Types of immutables and lru-dict take no attributes."""
     found = verdicts()

@@ -23,8 +23,6 @@ from lazyentity.patches.adapters import contents
 from lazyentity.search import decode_in_any
 from tests.adapters.uses import RAW, Holder
 
-pytestmark = pytest.mark.any_backend
-
 contents.register()
 
 _native = native_without_client()

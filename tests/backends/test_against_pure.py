@@ -20,14 +20,12 @@ from tests.support.strategies.samples import PLAIN
 from tests.support.strategies.schema import VALUE
 
 
-@pytest.mark.any_backend
 @given(raw=entities(Grammar(faulty=True)))
 def test_writing_back(raw: bytes) -> None:
     """Both backends write a partly read entity as the same message, or refuse it."""
     assert_same_written(raw)
 
 
-@pytest.mark.any_backend
 @given(raw=entities(Grammar(faulty=True)))
 def test_cases_of_values(raw: bytes) -> None:
     native, pure = (
@@ -37,7 +35,6 @@ def test_cases_of_values(raw: bytes) -> None:
     assert native == pure
 
 
-@pytest.mark.any_backend
 @pytest.mark.parametrize("raw", MALFORMED.values(), ids=MALFORMED.keys())
 def test_the_pure_one_refuses_malformed_bytes_at_once(raw: bytes) -> None:
     """With protobuf's reason: it parses an entity as a whole."""
@@ -49,7 +46,6 @@ def test_the_pure_one_refuses_malformed_bytes_at_once(raw: bytes) -> None:
     assert pure.text.endswith(f" could not be decoded: {stock.text}")
 
 
-@pytest.mark.any_backend
 @pytest.mark.parametrize("given", [None, "text", bytearray(PLAIN), memoryview(PLAIN), 7, [1]])
 def test_other_types_than_bytes(given: Any) -> None:
     """The public constructor refuses other types than bytes alike, before anything is read."""
@@ -58,7 +54,6 @@ def test_other_types_than_bytes(given: Any) -> None:
     assert native.kind is TypeError
 
 
-@pytest.mark.any_backend
 def test_order_of_the_wire() -> None:
     """The native backend keeps the order in which the properties arrived."""
     names = [f"property {number * 7 % 40}" for number in range(40)]
@@ -70,7 +65,6 @@ PROJECT_NOT_UTF8 = bytes.fromhex("0a0c0a031201a812050a014b1001")
 NAME_NOT_UTF8 = bytes.fromhex("0a0d0a0312017012060a014b1a01a8")
 
 
-@pytest.mark.any_backend
 @pytest.mark.parametrize("raw", [PROJECT_NOT_UTF8, NAME_NOT_UTF8], ids=["project", "name"])
 def test_key_that_is_not_utf8(raw: bytes) -> None:
     """A key whose text is not UTF-8 raises DecodeError; once it was the sentinel's TypeError."""
@@ -93,7 +87,6 @@ def test_malformed_entity_is_told_in_the_client_s_terms() -> None:
 CORPUS = sorted(Path(tests.fuzz.__file__).with_name("corpus").iterdir())
 
 
-@pytest.mark.any_backend
 @pytest.mark.parametrize("path", CORPUS, ids=lambda path: path.name)
 def test_each_seed(path: Path) -> None:
     """Each input of the corpus keeps the promises for any bytes."""

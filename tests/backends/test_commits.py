@@ -23,8 +23,6 @@ from lazyentity.pure import writing as pure
 from tests.support.snapshots import outcome
 from tests.support.stock import comparable, encoded
 
-pytestmark = pytest.mark.any_backend
-
 native: Any = importlib.import_module("lazyentity.native.encoder")
 
 _utc = partial(datetime.datetime, tzinfo=datetime.timezone.utc)

@@ -4,12 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from lazyentity._environment import NATIVE_MODULES
 from tests.support import forks, subprocesses
-
-pytestmark = pytest.mark.any_backend
 
 _STATE = """
 import json, sys, warnings

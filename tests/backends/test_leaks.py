@@ -13,8 +13,6 @@ from tests.backends.leak_program import SLACK, leaks
 from tests.backends.malformed import entity_of
 from tests.support import subprocesses
 
-pytestmark = pytest.mark.any_backend
-
 # The entities of a round of all paths.
 COUNTS = [50_000, pytest.param(1_000_000, marks=pytest.mark.slow)]
 

@@ -18,9 +18,6 @@ from lazyentity.pure import writing as pure
 from tests.backends.backends import NATIVE
 from tests.support.strategies.samples import serialise
 
-pytestmark = pytest.mark.any_backend
-
-
 native: Any = importlib.import_module("lazyentity.native.encoder")
 
 

@@ -15,8 +15,6 @@ from tests.support.snapshots import snapshot
 from tests.support.stock import EntityMessage, stock_entity
 from tests.support.strategies.samples import serialise
 
-pytestmark = pytest.mark.any_backend
-
 PURE = lazy_entity_type(mapping.LazyMapping)
 RAW = serialise({"inner": {"deep": 1}, "many": [1, {"x": 2}]}, meanings={"many": (9, [14, None])})
 

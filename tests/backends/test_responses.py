@@ -28,8 +28,6 @@ from tests.support.snapshots import Raised, outcome
 from tests.support.strategies import wire
 from tests.support.strategies.samples import RICH
 
-pytestmark = pytest.mark.any_backend
-
 LAZY = native_results.EntityReader(NATIVE, materialize)
 PURE_READER = responses.EntityReader(PURE, _backend.stock_from_raw)
 # So many that neither a tuple of them nor a list is taken from a free list of CPython's.

@@ -22,7 +22,6 @@ from tests.support import forks
 
 pytestmark = [
     pytest.mark.usefixtures("requests_of_three"),
-    pytest.mark.any_backend,
     pytest.mark.skipif(not hasattr(signal, "SIGUSR1"), reason="this system has no such signals"),
 ]
 

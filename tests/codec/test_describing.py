@@ -20,8 +20,6 @@ from lazyentity.codec.describing import (
 )
 from tests.support import hostile
 
-pytestmark = pytest.mark.any_backend
-
 
 @pytest.mark.parametrize("sort", hostile.VALUES)
 @pytest.mark.parametrize(

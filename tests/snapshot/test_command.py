@@ -15,8 +15,6 @@ from lazyentity.snapshot.command import main
 from tests.bulk.services import Served, connected, stored
 from tests.snapshot.states import change
 
-pytestmark = pytest.mark.any_backend
-
 _PROJECT = "the-project"
 
 

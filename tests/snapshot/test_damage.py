@@ -17,8 +17,6 @@ from lazyentity.snapshot import CorruptEntity, Snapshot, SnapshotError
 from lazyentity.snapshot.format import TABLES, stored_key
 from tests.snapshot.states import change, entities_in, read_all
 
-pytestmark = pytest.mark.any_backend
-
 _COUNT = 120
 _EXPECTED = {entity.key: dict(entity) for entity in entities_in("old", _COUNT)}
 _KEYS = list(_EXPECTED)

@@ -13,8 +13,6 @@ from tests.fuzz.points import Points
 from tests.snapshot.states import COUNT, entities_in, states
 from tests.support import forks
 
-pytestmark = pytest.mark.any_backend
-
 _BEGIN = (
     "import os, sys\n"
     "from lazyentity.snapshot import Snapshot\n"

@@ -15,8 +15,6 @@ from lazyentity.storage.lazyvaluedict import LazyValueDict
 from tests.support.changing import ChangingPoints
 from tests.support.concurrency import together
 
-pytestmark = pytest.mark.any_backend
-
 MADE, ASSIGNED = "made", "assigned"
 
 
