@@ -20,7 +20,7 @@ FIELDS = (20, 100, 1_000, 5_000, 20_000)
 
 
 def cases(plan: Plan) -> Iterator[Case]:
-    """The reads of each document: as a dict, field by field, and of fields that it lacks."""
+    """The reads of each document: as a dict, field by field, again, and of fields that it lacks."""
     for shape, fields in shapes().items():
         for done, read in _READS.items():
             make = functools.partial(_receiving, fields, read)
@@ -70,7 +70,9 @@ def _absent(snapshot: Any, paths: list[str]) -> None:
 
 _READS: dict[str, Callable[[Any, list[str]], Any]] = {
     "to_dict()": lambda snapshot, paths: snapshot.to_dict(),
+    "to_dict() 3 times": lambda snapshot, paths: [snapshot.to_dict() for _ in range(3)],
     "each get()": _each,
+    "each get() 3 times": lambda snapshot, paths: [_each(snapshot, paths) for _ in range(3)],
     "absent": _absent,
 }
 
