@@ -52,12 +52,16 @@ class AttributePath:
     def namespace(self) -> tuple[Mapping[str, Any], str]:
         """Return the namespace that holds the attribute if it is not inherited, and its name.
 
+        Of a class that a version of the client lacks, the name of the class and its module.
+
         Raises:
-            AttributeError, KeyError: if there is no such module or class.
+            KeyError: if there is no such module.
         """
         holder: Any = sys.modules[self.module]
         *outer, name = self.path.split(".")
         for each in outer:
+            if not hasattr(holder, each):
+                return vars(holder), each
             holder = getattr(holder, each)
         return vars(holder), name
 
@@ -120,7 +124,7 @@ def _foreign(paths: Iterable[AttributePath]) -> tuple[list[AttributePath], _Know
     for path in paths:
         try:
             namespace, name = path.namespace()
-        except (AttributeError, KeyError):
+        except KeyError:
             foreign.append(path)
             continue
         value = namespace.get(name)

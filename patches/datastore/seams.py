@@ -110,6 +110,7 @@ CLIENT: Final = ClientSpec(
     guard=Guard((*_INNER, *paths_of(_PASSED_BY)), _ENTRIES),
     seams=[*_INNER, *_ENTRIES],
     uses={
+        "google.api_core.page_iterator": ("Page._item_iter",),
         "google.api_core.gapic_v1.method": ("_GapicCallable._target",),
         _BATCH: (
             "Batch._IN_PROGRESS",
@@ -140,6 +141,7 @@ CLIENT: Final = ClientSpec(
             "Iterator._timeout",
             "_FINISHED",
             "_NOT_FINISHED",
+            "_item_to_entity",
             "_NO_MORE_RESULTS",
         ),
         f"{_SERVICE}.client": ("DatastoreClient._transport",),

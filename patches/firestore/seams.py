@@ -191,10 +191,14 @@ CLIENT: Final = ClientSpec(
         # Responses with times, which all have, are lazy only if timestamps can be made natively.
         "google.api_core.datetime_helpers": ("DatetimeWithNanoseconds._nanosecond",),
         "google.api_core.gapic_v1.method": ("_GapicCallable._target",),
-        _BASE_DOCUMENT: tuple(
-            f"{_SNAPSHOT}.{name}" for name in ("_client", "_data", "_exists", "_reference")
+        _BASE_DOCUMENT: (
+            "BaseDocumentReference._document_path_internal",
+            *(f"{_SNAPSHOT}.{name}" for name in ("_client", "_data", "_exists", "_reference")),
         ),
-        f"{_PACKAGE}.base_client": ("BaseClient._database_string",),
+        f"{_PACKAGE}.base_client": (
+            "BaseClient._database_string",
+            "BaseClient._document_path_helper",
+        ),
         f"{_PACKAGE}.base_collection": tuple(
             f"BaseCollectionReference.{name}" for name in ("_client", "_path")
         ),

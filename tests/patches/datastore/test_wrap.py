@@ -8,6 +8,7 @@ from typing import Any
 from unittest import mock
 
 import pytest
+from google.api_core.exceptions import Conflict
 from google.cloud import datastore
 from google.cloud.datastore.aggregation import AggregationQuery
 from google.cloud.datastore.query import PropertyFilter, Query
@@ -94,13 +95,17 @@ class TestClient:
         wrapped = lazyentity.wrap(client)
         key = client.key("Stored later", 1)
         client.delete(key)
-        with client.transaction(**_LATER) as transaction:
-            assert (transaction.id is None) == BEGINS_LATER
-            assert wrapped.get(key) is None
-            assert transaction.id
-            make(namespace="wrap-transaction").put(datastore.Entity(key))
-            # The transaction sees the state in which it began.
-            assert wrapped.get(key) is None
+
+        def change_what_the_transaction_read() -> None:
+            with client.transaction(**_LATER) as transaction:
+                assert (transaction.id is None) == BEGINS_LATER
+                assert wrapped.get(key) is None
+                assert transaction.id
+                client.put(datastore.Entity(client.key("Stored later", 2)))
+                make(namespace="wrap-transaction").put(datastore.Entity(key))
+
+        with pytest.raises(Conflict):
+            change_what_the_transaction_read()
 
 
 class TestQuery:
