@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 import lazyentity
+from lazyentity.patches.clients import CLIENTS
 from tests.patches.clients.conftest import NAMES, READING_EAGERLY
 from tests.patches.clients.subjects import KIND, SUBJECTS, Subject
 
@@ -108,6 +109,9 @@ def test_the_mode_is_that_of_the_last_call(
     assert is_lazy()
 
 
+_POST = "Datastore._post"
+
+
 @pytest.mark.parametrize("subject", NAMES, indirect=True)
 def test_profile_of_lazy_entities(subject: Subject, is_lazy: Callable[[], bool]) -> None:
     """At the lines that read them, by kind; outside of the profile nothing is counted."""
@@ -116,7 +120,9 @@ def test_profile_of_lazy_entities(subject: Subject, is_lazy: Callable[[], bool])
     report = profile.report()
     (kind,) = report.kinds
     assert (kind.kind, kind.entities, kind.eager) == (KIND, subject.entities, 0)
-    assert kind.bytes > 0
+    # The clients of the REST API hand on parsed JSON before 9.2: the size of it is not known.
+    before = subject.client.startswith("gcloud") and CLIENTS[subject.client].seams[0].path != _POST
+    assert (kind.bytes > 0) is not before
     decoded = {each.name: each.decoded for each in kind.properties if each.decoded}
     assert decoded == {"number": subject.entities}
     assert "number" in profile.table()
