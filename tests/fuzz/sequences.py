@@ -193,7 +193,9 @@ def _surface(value: Any) -> Any:
 
 def prefetch(side: Side, chance: random.Random) -> None:
     """Decode some properties, and no others."""
-    names = {side.name(chance) for _ in range(chance.randrange(4))} & side.entity.keys()
+    chosen = {side.name(chance) for _ in range(chance.randrange(4))} & side.entity.keys()
+    # Other keys, which a caller assigned, are no names.
+    names = {name for name in chosen if isinstance(name, str)}
     if isinstance(side.entity, LazyEntityBase):
         before = set(lazyentity.decoded(side.entity))
         lazyentity.prefetch(side.entity, *names)
