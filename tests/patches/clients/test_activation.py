@@ -33,7 +33,7 @@ COUNTING = ("db.Property.creation_counter", "Property._Property__creation_counte
 """Attributes that count the properties that anybody makes."""
 
 ADAPTED = ("bigquery_tools.fast_json_dumps",)
-"""Beam's name of a function of orjson, which the adapter of orjson binds anew: see tests/adapters."""
+"""Beam's name of a function of orjson, which the adapter binds anew: see tests/adapters."""
 
 ORDERS: dict[str, list[bool]] = {
     "auto,early,import,read": [False, True, True],
