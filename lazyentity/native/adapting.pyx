@@ -31,6 +31,9 @@ cdef extern from *:
     }
 
     /* The first position, from the given one on, of an item of another type. No Python code runs. */
+    static inline PyObject *lazyentity_type_of(PyObject *value) {
+        return (PyObject *)Py_TYPE(value);
+    }
     static inline Py_ssize_t lazyentity_after_type(PyObject *list, Py_ssize_t position, PyObject *kind) {
         PyObject **items = ((PyListObject *)list)->ob_item;
         Py_ssize_t size = PyList_GET_SIZE(list);
@@ -87,7 +90,7 @@ cdef extern from "Python.h":
     """
     ctypedef object (*vectorcallfunc)(object, PyObject *const *, size_t, PyObject *)
     unsigned long Py_TPFLAGS_METHOD_DESCRIPTOR
-    PyObject *Py_TYPE(PyObject *value)
+    PyObject *Py_TYPE "lazyentity_type_of"(PyObject *value)
     Py_ssize_t PyVectorcall_NARGS(size_t count)
     object PyObject_Vectorcall(object function, PyObject *const *args, size_t count, PyObject *names)
     object PyObject_GenericGetDict(object value, void *unused)
