@@ -10,7 +10,7 @@ BIN = $(VENV)/bin
 # The clients that install side by side.
 EXTRAS = bench,$(shell $(PYTHON) tools/clients.py extras)
 GROUPS = --group=dev
-SOURCES = setup.py pyproject.toml $(wildcard tools/*.py patches/clients.py patches/*/seams.py) \
+SOURCES = setup.py pyproject.toml README.rst $(wildcard tools/*.py patches/clients.py patches/*/seams.py) \
 	$(wildcard lazyentity/_*.py lazyentity/native/*.pyx lazyentity/native/*.pxd)
 
 # Tests start hundreds of processes, each of which would compile the modules that it imports.

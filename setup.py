@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from pathlib import Path
 
@@ -15,7 +16,6 @@ sys.path.insert(0, str(HERE))
 
 from tools.building import BuildNative  # noqa: E402  # found by the line above
 from tools.clients import REQUIRED, clients, constant, extras  # noqa: E402  # found by the line above
-from tools.description import description, project_urls  # noqa: E402  # found by the line above
 
 # Folders beside the core that are installed inside it, under their names: a distribution must not
 # drop top-level packages called "patches" and "bench" into site-packages. Links in lazyentity/ show
@@ -45,6 +45,16 @@ def package_dir() -> dict[str, str]:
     return {"": "."} if "editable_wheel" in sys.argv else PACKAGES
 
 
+def description() -> str:
+    """Return the README as a package index shows it, where no other file is there to link to.
+
+    A link is its text and the path of its file in the source distribution; pictures are left out.
+    """
+    readme = (HERE / "README.rst").read_text(encoding="utf-8")
+    readme = re.sub(r"^\.\. image:: .+\n(?: +.*\n)*", "", readme, flags=re.MULTILINE)
+    return re.sub(r"`([^`<]+?)\s*<([^>:]+)>`__", r"\1 (``\2``)", readme)
+
+
 def extensions() -> list[Extension]:
     """Return the extensions of the native backend, which need not compile."""
     return [
@@ -66,9 +76,8 @@ setup(
         "Lazy entities for google-cloud-datastore and its relatives: a property is decoded when it "
         "is read"
     ),
-    long_description=description((HERE / "README.rst").read_text(encoding="utf-8")),
+    long_description=description(),
     long_description_content_type="text/x-rst",
-    project_urls=project_urls(),
     license_expression="Apache-2.0",
     license_files=["LICENSE"],
     author="The lazyentity maintainers",
