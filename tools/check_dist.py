@@ -16,72 +16,59 @@ import tarfile
 import tempfile
 import venv
 import zipfile
-from collections.abc import Iterable
 from pathlib import Path
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 
-# Links in the first show the others, which are installed inside of it.
+# Links in the first folder show the others, which are installed inside of it.
 INSTALLED, INSIDE = "lazyentity", ("patches", "bench")
 # Tests run from a checkout: no wheel holds them.
 NOT_INSTALLED = ("lazyentity/bench/tests/",)
-LOOSE = {"CHANGELOG.rst", "LICENSE", "Makefile", "README.rst", "pyproject.toml", "setup.py"}
-SOURCES = ".py", ".pyi", ".pyx", ".pxd"
 EXTENSION = str(sysconfig.get_config_var("EXT_SUFFIX"))
 
 
-def sources(folder: str, *suffixes: str, without: tuple[str, ...] = ()) -> set[str]:
-    """Return the files below a folder, links followed, by their paths in the checkout.
-
-    Args:
-        folder: of the checkout.
-        suffixes: of the files.
-        without: beginnings of the paths of others.
-    """
-    paths = (
+def sources(folder: str, *suffixes: str) -> set[str]:
+    """Return the files below a folder of the checkout, links followed, that end with a suffix."""
+    return {
         str((Path(parent) / name).relative_to(CHECKOUT))
         for parent, _, names in os.walk(CHECKOUT / folder, followlinks=True)
         for name in names
         if name.endswith(suffixes)
-    )
-    return {path for path in paths if not path.startswith(without)}
-
-
-def in_sdist() -> set[str]:
-    """Return the files that a source distribution needs."""
-    linked = tuple(f"{INSTALLED}/{folder}/" for folder in INSIDE)
-    found = sources(INSTALLED, *SOURCES, without=linked)
-    return found.union(LOOSE, *(sources(each, *SOURCES) for each in (*INSIDE, "tests", "tools")))
-
-
-def in_wheel() -> set[str]:
-    """Return the files of a wheel but its metadata, an extension without its suffix.
-
-    The extensions are those that were compiled into the checkout for this Python. Users need no
-    sources of them, and no tests.
-    """
-    modules = sources(INSTALLED, ".py", ".pyi", "py.typed", EXTENSION, without=NOT_INSTALLED)
-    return {name.removesuffix(EXTENSION) for name in modules}
-
-
-def held(names: Iterable[str]) -> set[str]:
-    """Return the files in a wheel as :func:`in_wheel` does."""
-    return {
-        name.removesuffix(EXTENSION)
-        for name in names
-        if not name.partition("/")[0].endswith((".dist-info", ".libs")) and name[-1] != "/"
     }
 
 
-def check(archive: str, wanted: set[str], found: set[str], *, exactly: bool) -> None:
-    """Compare the contents of a distribution.
+def check_sdist(sdist: Path) -> None:
+    """Look for every source in a source distribution.
 
     Raises:
-        SystemExit: a file is missing, or there is one that must not be.
+        SystemExit: one is missing.
     """
-    for fault, names in (("lacks", wanted - found), ("holds", found - wanted if exactly else ())):
-        if names:
-            raise SystemExit(f"{archive} {fault} {', '.join(sorted(names))}")
+    linked = tuple(f"{INSTALLED}/{folder}/" for folder in INSIDE)
+    wanted = {"CHANGELOG.rst", "LICENSE", "Makefile", "README.rst", "pyproject.toml", "setup.py"}
+    for folder in (INSTALLED, *INSIDE, "tests", "tools"):
+        wanted |= sources(folder, ".py", ".pyi", ".pyx", ".pxd")
+    with tarfile.open(sdist) as archive:
+        wanted -= {name.partition("/")[2] for name in archive.getnames()}
+    if missing := sorted(name for name in wanted if not name.startswith(linked)):
+        raise SystemExit(f"{sdist.name} lacks {', '.join(missing)}")
+
+
+def check_wheel(wheel: Path) -> None:
+    """Compare the files of a wheel, but its metadata, with the modules of the checkout.
+
+    The extensions are those that were compiled into the checkout for this Python. Users need no
+    sources of them, and no tests.
+
+    Raises:
+        SystemExit: a module is missing, or there is a file that must not be there.
+    """
+    with zipfile.ZipFile(wheel) as archive:
+        names = {name for name in archive.namelist() if not name.endswith("/")}
+    held = {name for name in names if not name.partition("/")[0].endswith((".dist-info", ".libs"))}
+    wanted = sources(INSTALLED, ".py", ".pyi", "py.typed", EXTENSION)
+    wanted = {name for name in wanted if not name.startswith(NOT_INSTALLED)}
+    if wrong := sorted(wanted ^ held):
+        raise SystemExit(f"{wheel.name} lacks or must not hold {', '.join(wrong)}")
 
 
 def audited(wheel: Path) -> Path:
@@ -137,11 +124,8 @@ def main() -> None:
         raise SystemExit(built.returncode)
     (sdist,) = folder.glob("*.tar.gz")
     (wheel,) = folder.glob("*.whl")
-    with tarfile.open(sdist) as source:
-        names = {name.partition("/")[2] for name in source.getnames()}
-    check(sdist.name, in_sdist(), names, exactly=False)
-    with zipfile.ZipFile(wheel) as binary:
-        check(wheel.name, in_wheel(), held(binary.namelist()), exactly=True)
+    check_sdist(sdist)
+    check_wheel(wheel)
     if sys.platform == "linux":
         wheel = audited(wheel)
     try_out(wheel)
