@@ -55,7 +55,7 @@ def _materialize(response: Any) -> list[Entity]:
 STOCK = Side(datastore_types.LookupResponse.deserialize, _convert_stock)
 LAZY = Side(responses.LookupResponse.deserialize, _convert)
 """The conversion of ``get_multi`` in `lazyentity.patches.datastore.lookups`."""
-EAGER = Side(lambda raw: responses.LookupResponse.deserialize(raw, STOCK_READER), _convert)
+EAGER_SIDE = Side(lambda raw: responses.LookupResponse.deserialize(raw, STOCK_READER), _convert)
 """The lazy side of an eager client: stock entities again."""
 MATERIALIZED = Side(LAZY.deserialize, _materialize)
 """The lazy side, with stock entities made of the lazy ones."""

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 
 from lazyentity._environment import DISABLE, EAGER_SWITCH, is_set
 
-EAGER: contextvars.ContextVar[bool] = contextvars.ContextVar("lazyentity.eager", default=False)
+EAGER_MODE: contextvars.ContextVar[bool] = contextvars.ContextVar("lazyentity.eager", default=False)
 
 
 @contextlib.contextmanager
@@ -29,14 +29,14 @@ def eager() -> Iterator[None]:
     Inside, ``LazyEntity.from_bytes()``, a snapshot and the unpickling of an element of Beam give
     stock objects, too.
     """
-    token = EAGER.set(True)
+    token = EAGER_MODE.set(True)
     try:
         yield
     finally:
-        EAGER.reset(token)
+        EAGER_MODE.reset(token)
 
 
-is_eager: Callable[[], bool] = EAGER.get
+is_eager: Callable[[], bool] = EAGER_MODE.get
 """Say whether this is called inside :func:`eager`."""
 
 

@@ -12,14 +12,14 @@ from google.cloud.datastore.entity import Entity
 from google.cloud.datastore.key import Key
 
 from lazyentity._backend import LazyMapping, stock_from_raw
-from lazyentity._mode import EAGER, is_switched_off
+from lazyentity._mode import EAGER_MODE, is_switched_off
 from lazyentity.codec.describing import describe_type
 from lazyentity.profiling import observer
 from lazyentity.profiling.uses import noting_uses
 
 _Self = TypeVar("_Self", bound="LazyEntityBase")
 
-_asks_for_stock: Final[Callable[[], bool]] = (lambda: True) if is_switched_off() else EAGER.get
+_asks_for_stock: Final[Callable[[], bool]] = (lambda: True) if is_switched_off() else EAGER_MODE.get
 """Says whether the environment or ``eager()`` asks for stock entities."""
 
 # Pickles of classes without a constructor name this function, in every protocol.

@@ -112,7 +112,7 @@ def converting(
 def synthetic(mix: Mix, count: int, read: str) -> Iterator[Comparison]:
     """Give the conversion of entities of a mix, of which ``read`` (of `READS`) is read."""
     names = None if read == "items" else [names_read(mix, count, read)] * ENTITIES
-    side = {EAGER: sides.EAGER, MATERIALIZED: sides.MATERIALIZED}.get(read, sides.LAZY)
+    side = {EAGER: sides.EAGER_SIDE, MATERIALIZED: sides.MATERIALIZED}.get(read, sides.LAZY)
     yield converting([response_of(mix, ENTITIES, count)], reader(names, mix.deep), side)
 
 

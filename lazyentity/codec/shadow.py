@@ -7,9 +7,9 @@ shadow is derived from the live descriptors, so it follows upstream when fields 
 
 Messages of the shadow:
 
-``LookupResponse``, ``RunQueryResponse``
-    As upstream, but ``EntityResult.entity`` is ``repeated bytes``, one element for each occurrence
-    on the wire; see ``EntityParts``.
+``LookupResults``, ``QueryResults``
+    As upstream's ``LookupResponse`` and ``RunQueryResponse``, but ``EntityResult.entity`` is
+    ``repeated bytes``, one element for each occurrence on the wire; see ``EntityParts``.
 ``EntityParts``
     An entity split into ``repeated bytes key`` and ``repeated bytes properties``, one element for
     each occurrence on the wire. Protobuf defines that repeated occurrences of a message are merged,
@@ -140,8 +140,8 @@ def _message(name: str, package: str = _PACKAGE) -> Any:
 
 
 _UPSTREAM = datastore_pb2.LookupResponse.pb().DESCRIPTOR.file.package
-LookupResponse = _message("LookupResponse", _UPSTREAM)
-RunQueryResponse = _message("RunQueryResponse", _UPSTREAM)
+LookupResults = _message("LookupResponse", _UPSTREAM)
+QueryResults = _message("RunQueryResponse", _UPSTREAM)
 EntityParts = _message("EntityParts")
 EntityEntries = _message("EntityEntries")
 EntityKey = _message("EntityKey")
@@ -154,7 +154,7 @@ def encodings(raw: bytes, message_type: Any) -> Iterator[bytes]:
     """Encode a read response: as received, with one entity a result, with known fields alone."""
     yield raw
     message = message_type.FromString(raw)
-    is_lookup = message_type is LookupResponse
+    is_lookup = message_type is LookupResults
     parts = (message.found, message.missing) if is_lookup else (message.batch.entity_results,)
     for result in itertools.chain.from_iterable(parts):
         if len(result.entity) > 1:

@@ -116,7 +116,7 @@ cdef class DocumentFields:
         PyMem_Free(self._offsets)
 
     @staticmethod
-    def of(DocumentReader reader not None, client, data):
+    def from_data(DocumentReader reader not None, client, data):
         """Return fields that are decoded, of which a copy is kept."""
         cdef DocumentFields self = DocumentFields.__new__(DocumentFields)
         self._reader, self._client = reader, client
@@ -233,7 +233,7 @@ cdef class DocumentFields:
         return tuple([name for name in self._shape._ordinals if name in self._values])
 
     def __deepcopy__(self, memo):
-        return DocumentFields.of(self._reader, self._client, self.data())
+        return DocumentFields.from_data(self._reader, self._client, self.data())
 
     cdef bytes _received(self):
         # Python code can make an object without bytes.

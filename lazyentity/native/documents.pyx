@@ -1,7 +1,7 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, binding=False, auto_pickle=False
 """The native backend's responses with one document: the parts beside the fields are found on demand.
 
-Theory of operation. ``of()`` checks all that later calls rely on: one document with a name, and times
+Theory of operation. ``DocumentBytes.from_bytes()`` checks all that later calls rely on: one document with a name, and times
 that can be decoded. :class:`DocumentFields` decodes the fields.
 """
 
@@ -96,7 +96,7 @@ cdef class DocumentBytes:
         self.raw = b""
 
     @classmethod
-    def of(cls, bytes raw not None, int read_time_number):
+    def from_bytes(cls, bytes raw not None, int read_time_number):
         """Split a response.
 
         Args:

@@ -482,7 +482,7 @@ cdef tuple _query(bytes response, ReadRpc rpc, result_type):
 
 cdef tuple _split(bytes raw, ReadRpc rpc, result_type, message_type):
     for encoded in shadow.encodings(raw, message_type):
-        split = (_lookup if message_type is shadow.LookupResponse else _query)(encoded, rpc, result_type)
+        split = (_lookup if message_type is shadow.LookupResults else _query)(encoded, rpc, result_type)
         if split is not None:
             return split
     raise AssertionError("protobuf's own encoding is canonical")
@@ -490,9 +490,9 @@ cdef tuple _split(bytes raw, ReadRpc rpc, result_type, message_type):
 
 def split_lookup(bytes raw not None, ReadRpc rpc not None, result_type):
     """As :meth:`lazyentity._backend.protocols.Backend.split_lookup`."""
-    return _split(raw, rpc, result_type, shadow.LookupResponse)
+    return _split(raw, rpc, result_type, shadow.LookupResults)
 
 
 def split_query(bytes raw not None, ReadRpc rpc not None, result_type):
     """As :meth:`lazyentity._backend.protocols.Backend.split_query`."""
-    return _split(raw, rpc, result_type, shadow.RunQueryResponse)
+    return _split(raw, rpc, result_type, shadow.QueryResults)

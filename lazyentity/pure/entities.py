@@ -252,7 +252,7 @@ def split_lookup(
     raw: bytes, rpc: ReadRpc, result_type: Any
 ) -> tuple[bytes, ResponseEntities, ResponseEntities]:
     """As :meth:`lazyentity._backend.protocols.Backend.split_lookup`."""
-    message = shadow.LookupResponse.FromString(raw)
+    message = shadow.LookupResults.FromString(raw)
     found = _take(message, "found", rpc, result_type)
     missing = _take(message, "missing", rpc, result_type)
     return message.SerializeToString(), found, missing
@@ -260,7 +260,7 @@ def split_lookup(
 
 def split_query(raw: bytes, rpc: ReadRpc, result_type: Any) -> tuple[bytes, ResponseEntities]:
     """As :meth:`lazyentity._backend.protocols.Backend.split_query`."""
-    message = shadow.RunQueryResponse.FromString(raw)
+    message = shadow.QueryResults.FromString(raw)
     entities = ResponseEntities(())
     # Clearing a field of a missing message would create the message.
     if message.HasField("batch"):

@@ -22,7 +22,7 @@ from google.protobuf.message import DecodeError
 
 from lazyentity._backend import stock_from_raw
 from lazyentity._dispatch import operations_of, require_entity, require_several
-from lazyentity._mode import EAGER, gives_stock
+from lazyentity._mode import EAGER_MODE, gives_stock
 from lazyentity.codec.describing import describe_type
 from lazyentity.entity import LazyEntity
 from lazyentity.operations import raw
@@ -133,7 +133,7 @@ class Snapshot:
         context = contextvars.copy_context()
         if source is not None:
             # Lazily inside eager(), too: stock entities would have to be encoded again.
-            context.run(EAGER.set, False)
+            context.run(EAGER_MODE.set, False)
         count = context.run(
             write,
             self.path,

@@ -9,7 +9,7 @@ from typing import Any
 from google.appengine.api import datastore
 
 from lazyentity._dispatch import register
-from lazyentity._mode import EAGER
+from lazyentity._mode import EAGER_MODE
 from lazyentity.patches import notices
 from lazyentity.patches.appengine import guarding, operations
 from lazyentity.patches.appengine.entities import CONVERSION_ERRORS, LazyEntity, stock_entity
@@ -117,14 +117,14 @@ def make_rpc_call(
 
 def _in_mode_of_now(hook: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """Return a hook that converts a response in the mode of now, after one look at the guard."""
-    mode = EAGER.get()
+    mode = EAGER_MODE.get()
 
     def convert(rpc: Any) -> Any:
-        mode_token, guard_token = EAGER.set(mode), guarding.ANSWER.set(guarding.are_intact())
+        mode_token, guard_token = EAGER_MODE.set(mode), guarding.ANSWER.set(guarding.are_intact())
         try:
             return hook(rpc)
         finally:
             guarding.ANSWER.reset(guard_token)
-            EAGER.reset(mode_token)
+            EAGER_MODE.reset(mode_token)
 
     return convert

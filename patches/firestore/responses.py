@@ -59,7 +59,7 @@ class DocumentResponse(MessageProxy, DocumentBytes):
 
     @classmethod
     def _deserialize(cls, raw: bytes, is_eager: bool) -> Any:
-        response = cls.of(raw, cls._read_time_number)
+        response = cls.from_bytes(raw, cls._read_time_number)
         if response is None:
             return cls._real.deserialize(raw)
         response._is_eager, response._is_whole = is_eager, False

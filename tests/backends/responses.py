@@ -79,11 +79,11 @@ def _parsed(message_type: Any, raw: bytes) -> bytes:
     return comparable(message)
 
 
-_RESULT = shadow.LookupResponse().found.add().__class__
+_RESULT = shadow.LookupResults().found.add().__class__
 
 SPLITTERS: dict[str, Callable[[Any, bytes], Split]] = {
-    "lookup": lambda module, raw: _split(module, "split_lookup", shadow.LookupResponse, raw),
-    "query": lambda module, raw: _split(module, "split_query", shadow.RunQueryResponse, raw),
+    "lookup": lambda module, raw: _split(module, "split_lookup", shadow.LookupResults, raw),
+    "query": lambda module, raw: _split(module, "split_query", shadow.QueryResults, raw),
 }
 
 

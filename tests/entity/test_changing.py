@@ -65,7 +65,7 @@ def check(
     case: write_cases.Case, lazy_type: type[LazyEntity], write: Callable[[Entity], Any]
 ) -> None:
     """Write the entity of a case, and compare it with what the client writes."""
-    ours, stock = case.of(lazy_type)
+    ours, stock = case.pair(lazy_type)
     expected = outcome(lambda: encoded(stock))
     written = outcome(lambda: comparable(write(ours)))
     case.compare(written, expected)

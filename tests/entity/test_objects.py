@@ -175,13 +175,13 @@ def test_a_subclass_with_its_own_way_of_reading(
 ) -> None:
     """No other method of dict calls its ``__getitem__``, as in stock; read before or not."""
 
-    def of(kind: Any) -> Any:
+    def overriding(kind: Any) -> Any:
         return type("Own", (kind,), {"__getitem__": lambda _entity, _name: "its own"})
 
-    stock = of(Entity)()
+    stock = overriding(Entity)()
     stock.update(stock_entity(PLAIN))
     expected = operation(stock)
-    lazy, read = of(lazy_type).from_bytes(PLAIN), of(lazy_type).from_bytes(PLAIN)
+    lazy, read = overriding(lazy_type).from_bytes(PLAIN), overriding(lazy_type).from_bytes(PLAIN)
     read._decode_all("this test")
     assert operation(lazy) == operation(read) == expected
 

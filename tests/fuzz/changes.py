@@ -38,8 +38,8 @@ def made(seed: int, number: int) -> write_cases.Case:
 def lazily(case: write_cases.Case) -> tuple[Any, Any]:
     """Write the entity of a case in two ways: by the patched encoder, and by ``raw()``."""
     return (
-        outcome(lambda: encoded(case.of(LazyEntity)[0])),
-        outcome(lambda: lazyentity.raw(case.of(LazyEntity)[0])),
+        outcome(lambda: encoded(case.pair(LazyEntity)[0])),
+        outcome(lambda: lazyentity.raw(case.pair(LazyEntity)[0])),
     )
 
 
@@ -49,7 +49,7 @@ def compare(case: write_cases.Case, done: tuple[Any, Any]) -> None:
     Raises:
         AssertionError: the sides differ.
     """
-    expected = outcome(lambda: encoded(case.of(LazyEntity)[1]))
+    expected = outcome(lambda: encoded(case.pair(LazyEntity)[1]))
     for written in done:
         if not isinstance(written, Raised):
             written = reparsed(written)  # the order of a map is not fixed

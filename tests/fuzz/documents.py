@@ -175,7 +175,7 @@ def _outcome(call: Any) -> Any:
 
 def sample() -> Any:
     """Return fields of which nothing is decoded."""
-    return DocumentBytes.of(SAMPLE, READ_TIME).fields(_READER, None)
+    return DocumentBytes.from_bytes(SAMPLE, READ_TIME).fields(_READER, None)
 
 
 def assert_same_document(raw: bytes) -> None:
@@ -184,7 +184,7 @@ def assert_same_document(raw: bytes) -> None:
     Raises:
         AssertionError: they differ.
     """
-    mine = DocumentBytes.of(raw, READ_TIME)
+    mine = DocumentBytes.from_bytes(raw, READ_TIME)
     if mine is None:
         return
     for collection in (mine.name.rpartition("/")[0], mine.name, "", "a", "\ud800", None):

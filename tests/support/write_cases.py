@@ -98,7 +98,7 @@ class Case:
             if self.container != "lazy":
                 assert kept == wanted
 
-    def of(self, lazy_type: type[Any]) -> tuple[Entity, Entity]:
+    def pair(self, lazy_type: type[Any]) -> tuple[Entity, Entity]:
         """Make the entity to write, and its stock counterpart.
 
         Args:

@@ -1,7 +1,8 @@
 """Models of ndb whose values are made of the entity's bytes when they are read.
 
 A model keeps its values in the dict ``_values``, by the bytes of their stored names; a model that
-is read from an entity gets a :class:`~lazyentity.patches.appengine.ndb.values.LazyValues` there.
+is read from an entity gets an instance of
+:class:`~lazyentity.patches.appengine.ndb.values.AppEngineValues` there.
 All that models and properties do with it (validators, hooks, user values, comparison) is ndb's own.
 """
 
@@ -25,7 +26,7 @@ from lazyentity.patches.appengine.messages import (
 )
 from lazyentity.patches.appengine.ndb.mappings import counter_of, mapping_for
 from lazyentity.patches.appengine.ndb.seams import PART
-from lazyentity.patches.appengine.ndb.values import LazyValues, user_value
+from lazyentity.patches.appengine.ndb.values import AppEngineValues, user_value
 from lazyentity.patches.appengine.profiling import counted_index
 from lazyentity.profiling import observer
 
@@ -36,7 +37,7 @@ _EMPTY_LIST = Property.EMPTY_LIST
 _BaseValue = model._BaseValue
 _ModelKey = model.ModelKey
 _new = object.__new__
-_new_values: Any = LazyValues.__new__
+_new_values: Any = AppEngineValues.__new__
 _found = dict.get
 _store = dict.__setitem__
 _fill = dict.update
@@ -57,7 +58,7 @@ def property_get(original: _Function, _is_active: Callable[[], bool]) -> _Functi
             values = entity._values
         except AttributeError:
             return original(self, entity, unused_cls)
-        if type(values) is not LazyValues:
+        if type(values) is not AppEngineValues:
             return original(self, entity, unused_cls)
         reading = values._mapping.reading_of.get(id(self))
         if reading is None or entity._projection:
@@ -183,7 +184,7 @@ def _model(index: Any, cls: Any, pb: Any, set_key: Any, ent: Any, key: Any) -> A
     mapping = mapping_for(chosen, index)
     if not mapping.is_lazy:
         return None
-    values = _new_values(LazyValues)
+    values = _new_values(AppEngineValues)
     if ent is not None or not mapping.is_constructed_empty:
         ent = cls() if ent is None else ent
         if not _can_be_filled(ent, chosen, mapping):

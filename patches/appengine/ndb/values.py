@@ -18,7 +18,7 @@ _new = object.__new__
 _parse = Property.FromString
 
 
-class LazyValues(LazyValueDict):
+class AppEngineValues(LazyValueDict):
     """The values of a model, by stored name: each is made of the entity when it is first asked for.
 
     A property that fails raises the error that making the model would have raised, at every read of
@@ -95,7 +95,7 @@ class LazyValues(LazyValueDict):
         return [message for message in properties if message.name in wanted]
 
 
-def user_value(values: LazyValues, reading: Any) -> Any:
+def user_value(values: AppEngineValues, reading: Any) -> Any:
     """Make the user's value of a property that was not read before; the values stay as they are.
 
     Args:

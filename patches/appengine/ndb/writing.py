@@ -14,7 +14,7 @@ from lazyentity.codec.undecoded import UNDECODED
 from lazyentity.patches.appengine.messages import EntityProto
 from lazyentity.patches.appengine.ndb.property_layout import Kept, Writing, writing_of
 from lazyentity.patches.appengine.ndb.seams import PART
-from lazyentity.patches.appengine.ndb.values import LazyValues
+from lazyentity.patches.appengine.ndb.values import AppEngineValues
 
 _found = dict.get
 
@@ -26,7 +26,7 @@ def prepare_for_put(original: Callable[[Any], None], entity: Any) -> None:
         original: ndb's own ``Model._prepare_for_put``.
         entity: a model.
     """
-    is_lazy = type(entity._values) is LazyValues and PART.is_intact()
+    is_lazy = type(entity._values) is AppEngineValues and PART.is_intact()
     writing = writing_of(entity) if is_lazy else None
     if writing is None:
         original(entity)
@@ -57,7 +57,7 @@ def to_pb(
     """
     values = entity._values
     writing = None
-    if pb is None and type(values) is LazyValues and PART.is_intact():
+    if pb is None and type(values) is AppEngineValues and PART.is_intact():
         writing = writing_of(entity)
     if writing is None:
         return original(entity, pb, allow_partial, set_key)
@@ -108,7 +108,7 @@ def _serialise(entity: Any, writing: Writing, kept: Kept, pb: Any) -> None:
     pb.MergeFromString(fields(unread[merged:]))
 
 
-def _read(values: LazyValues) -> list[bytes]:
+def _read(values: AppEngineValues) -> list[bytes]:
     """Return the stored names of the values that were read, assigned or deleted."""
     # Each is looked up by its name, as ndb does: another thread can change the values.
     return [

@@ -192,7 +192,7 @@ def _appengine_ndb_model() -> Any:
 def _appengine_ndb(_port: int) -> bool:
     found = _in_application(lambda: _appengine_ndb_model()._from_pb(_entity_proto()))
     assert found.number == 1
-    return _class_name(found._values) == "LazyValues"
+    return _class_name(found._values) == "AppEngineValues"
 
 
 def _class_name(value: object) -> str:

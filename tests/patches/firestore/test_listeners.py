@@ -17,7 +17,7 @@ from tests.patches.firestore.server import DocumentServer
 SECONDS, NANOS = 1_704_164_645, 678_901_234
 
 
-def _events(client: Any, server: DocumentServer, of: Callable[[Any], Any]) -> Any:
+def _events(client: Any, server: DocumentServer, observed: Callable[[Any], Any]) -> Any:
     """Listen while documents change; return everything told of each event."""
     server.clear()
     for number in range(4):
@@ -28,7 +28,7 @@ def _events(client: Any, server: DocumentServer, of: Callable[[Any], Any]) -> An
         told = [(change.type.name, change.old_index, change.new_index) for change in changes]
         events.put((told, [described(document)[1][3:] for document in documents]))
 
-    listener = of(client).on_snapshot(called)
+    listener = observed(client).on_snapshot(called)
     found = [events.get(timeout=60)]
     things = client.collection("things")
     changes: list[Callable[[], Any]] = [
@@ -50,12 +50,15 @@ LISTEN: dict[str, Callable[[Any], Any]] = {
 }
 
 
-@pytest.mark.parametrize("of", LISTEN.values(), ids=LISTEN)
+@pytest.mark.parametrize("observed", LISTEN.values(), ids=LISTEN)
 def test_same_events(
-    of: Callable[[Any], Any], client: Any, server: DocumentServer, monkeypatch: pytest.MonkeyPatch
+    observed: Callable[[Any], Any],
+    client: Any,
+    server: DocumentServer,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The first load, a change, a change of the order and a removal."""
-    stock = _events(client, server, of)
+    stock = _events(client, server, observed)
     seen = []
     decode = listeners._decoded
 
@@ -65,6 +68,6 @@ def test_same_events(
 
     monkeypatch.setattr(listeners, "_decoded", decoded)
     lazyentity.patch("firestore", strict=True)
-    assert _events(client, server, of) == stock
+    assert _events(client, server, observed) == stock
     assert seen
     assert None not in seen

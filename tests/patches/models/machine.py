@@ -43,7 +43,7 @@ class Twins(RuleBasedStateMachine):
     def make(self, data: st.DataObject) -> None:
         stored = data.draw(self.entities.filter(self._converts))
         self.shape: Shape = stored.shape
-        self.pair = self.kind.of(stored.raw)
+        self.pair = self.kind.from_raw(stored.raw)
         self.others: list[ModelPair] = []
 
     def _converts(self, stored: Stored) -> bool:

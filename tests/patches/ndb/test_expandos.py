@@ -113,7 +113,7 @@ def test_names_that_mean_something_else(name: str) -> None:
     if isinstance(stock, Raised):
         assert outcome(lazy_model, raw) == stock
         return
-    Pair.of(raw).agree(lambda entity: list(vars(entity)), reading("text"), written)
+    Pair.from_raw(raw).agree(lambda entity: list(vars(entity)), reading("text"), written)
 
 
 OPERATIONS: dict[str, Callable[[Any], Any]] = {
@@ -150,7 +150,7 @@ OPERATIONS: dict[str, Callable[[Any], Any]] = {
 @pytest.mark.parametrize("kind", [kind.__name__ for kind in CLASSES])
 def test_anything_in_any_order(kind: str, names: list[str]) -> None:
     """Also with a class that takes part in making properties; ndb makes its entities."""
-    Pair.of(entity_of(kind, PROPERTIES)).agree(*(OPERATIONS[name] for name in names), written)
+    Pair.from_raw(entity_of(kind, PROPERTIES)).agree(*(OPERATIONS[name] for name in names), written)
 
 
 def test_a_property_that_the_class_gets_later() -> None:
@@ -160,6 +160,6 @@ def test_a_property_that_the_class_gets_later() -> None:
     assert lazy_model(raw).text == "text"
     kind.text = ndb.StringProperty(default="none")  # type: ignore[attr-defined]  # ndb has no types
     kind._fix_up_properties()  # type: ignore[attr-defined]
-    pair = Pair.of(raw)
+    pair = Pair.from_raw(raw)
     pair.agree(reading("text"))
     assert isinstance(pair.lazy._properties["text"], ndb.StringProperty)

@@ -75,7 +75,7 @@ def test_properties_of_an_application(kind: str, name: str, value: Any) -> None:
         assert outcome(lazy_model, raw) == stock or is_lazy(lazy_model(raw))
         return
     for read in ("loud", "louds", "counting", "storing", "other"):
-        Pair.of(raw).agree(reading(read), reading(read), written)
+        Pair.from_raw(raw).agree(reading(read), reading(read), written)
 
 
 class WithKey(ndb.Model):
@@ -159,7 +159,7 @@ def test_classes_of_an_application(kind: str, properties: dict[str, Any]) -> Non
         assert outcome(lazy_model, raw) == stock
         return
     for name in sorted(prop._code_name for prop in stock._properties.values()):
-        Pair.of(raw).agree(
+        Pair.from_raw(raw).agree(
             reading(name),
             lambda entity: (entity.key, entity._key, sorted(vars(entity))),
             repr,
@@ -182,6 +182,6 @@ class Marked(ndb.Model, metaclass=Meta):
 
 def test_a_metaclass_that_makes_the_models() -> None:
     """It is asked for each."""
-    pair = Pair.of(entity_of("Marked", {"number": 1}))
+    pair = Pair.from_raw(entity_of("Marked", {"number": 1}))
     assert pair.both(reading("mark")) == (str, "made")
     pair.agree(reading("number"), written)

@@ -37,7 +37,7 @@ HOME = embedded(street="old", city="c")
 
 def test_what_was_changed_and_written_stays_changed() -> None:
     """A second conversion gives the contents of the first one, after any reads in between."""
-    pair = Pair.of(entity_of("Owner", {"number": 1, "home": HOME, "homes": [HOME]}))
+    pair = Pair.from_raw(entity_of("Owner", {"number": 1, "home": HOME, "homes": [HOME]}))
 
     def change(owner: Any) -> None:
         owner.home.street = owner.homes[0].street = "new"
@@ -106,7 +106,7 @@ def test_a_property_changes_the_others(kind: str, name: str) -> None:
     values = {"balance": 1, "hooked": "h", "limit": 2, "owner": "o", "tags": ["a", "b"]}
     is_dynamic = kind == "ChangingExpando"
     change = (_DYNAMIC_CHANGES if is_dynamic else CHANGES)[name]
-    pair = Pair.of(entity_of(kind, values))
+    pair = Pair.from_raw(entity_of(kind, values))
     write = writing_and_changing(written, change, lambda one: setattr(one, "hooked", "new"))
     sent = pair.both(write)
     assert isinstance(sent, Raised) is (is_dynamic and name in ("adds", "deletes one"))

@@ -63,7 +63,7 @@ def test_dynamic_properties_of_any_name(name: str) -> None:
     """Those that db sets as attributes, or refuses, are treated as in stock."""
     raw = raw_entity("Loose", **{"name": "n", name: "value"})
     if not is_raised(made_alike(raw)):
-        pair = Pair.of(raw)
+        pair = Pair.from_raw(raw)
         pair.both(lambda model: getattr(model, name))
         pair.both(lambda model: sorted(model.dynamic_properties()))
         pair.agree()

@@ -93,7 +93,7 @@ def test_properties_that_are_indexed_otherwise_now() -> None:
         property=[*kept[0], *taken[1]],
         raw_property=[*kept[1], *taken[0]],
     )
-    Pair.of(made.SerializeToString()).both(written)
+    Pair.from_raw(made.SerializeToString()).both(written)
 
 
 class Hooked(db.StringProperty):
@@ -134,7 +134,7 @@ _CHANGES: dict[str, Callable[[Any], object]] = {
 @pytest.mark.parametrize("change", _CHANGES.values(), ids=_CHANGES)
 def test_a_property_changes_the_others(change: Callable[[Any], object]) -> None:
     """The message is that of stock, and so is the model afterwards."""
-    pair = Pair.of(raw_entity("ChangingAccount", dynamic="d", other=3, **_ACCOUNT))
+    pair = Pair.from_raw(raw_entity("ChangingAccount", dynamic="d", other=3, **_ACCOUNT))
     pair.both(writing_and_changing(written, change))
     pair.agree()
     pair.both(written)

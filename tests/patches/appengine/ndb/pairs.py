@@ -14,7 +14,7 @@ from google.appengine.ext import ndb
 from google.appengine.ext.ndb import model
 
 from lazyentity.patches.appengine.ndb.seams import PART
-from lazyentity.patches.appengine.ndb.values import LazyValues
+from lazyentity.patches.appengine.ndb.values import AppEngineValues
 from tests.patches.models.pairs import ModelPair, applied, model_form, stopped_clocks
 from tests.support.snapshots import Raised, outcome
 
@@ -90,7 +90,7 @@ def snapshot(value: Any) -> Any:
         return kind, str(value)
     if kind in (list, tuple):
         return kind, [snapshot(item) for item in value]
-    if kind in (dict, LazyValues):
+    if kind in (dict, AppEngineValues):
         return dict, {name: snapshot(item) for name, item in value.items()}
     if kind is float:
         return kind, struct.pack("<d", value)

@@ -47,7 +47,7 @@ def _account() -> bytes:
 @pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
 def test_a_property_changes_the_others(change: Callable[[Any], object]) -> None:
     """The message is that of stock, and so is the model afterwards."""
-    pair = Pair.of(_account())
+    pair = Pair.from_raw(_account())
     sent = pair.both(writing_and_changing(written, change, lambda one: assign(one, hooked="new")))
     assert not isinstance(sent, Raised)
     pair.agree()
