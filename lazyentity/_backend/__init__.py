@@ -12,7 +12,7 @@ import warnings
 from typing import TYPE_CHECKING, cast
 
 from lazyentity import _environment
-from lazyentity._backend.protocols import Backend, NativeBackend
+from lazyentity._backend.protocols import Backend
 
 
 def _load(name: str) -> Backend:
@@ -47,13 +47,11 @@ def _choose(requested: str) -> tuple[str, Backend, _environment.Obstacle | None]
 
 
 if TYPE_CHECKING:
-    import lazyentity.native.backend
     import lazyentity.pure.backend
-    from lazyentity.native.backend import *  # noqa: F403  # the one that runs where it was built
+    from lazyentity.pure.backend import *  # noqa: F403  # the native one is compiled
 
-    # mypy compares both backends with the protocols here.
+    # mypy compares the backend with its protocol here.
     _pure: Backend = lazyentity.pure.backend
-    _native: NativeBackend = lazyentity.native.backend
     backend: str
     obstacle: _environment.Obstacle | None
 else:
@@ -78,5 +76,4 @@ else:
     split_lookup = _chosen.split_lookup
     split_query = _chosen.split_query
     stock_from_raw = _chosen.stock_from_raw
-    type_version = _chosen.type_version
     write_entity = _chosen.write_entity

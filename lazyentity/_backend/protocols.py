@@ -591,16 +591,6 @@ class Backend(Protocol):
             TypeError: if ``raw`` is not bytes.
         """
 
-    def type_version(self, kind: type, /) -> int:
-        """Return the version of a class.
-
-        It changes whenever an attribute of the class or of its bases is set or deleted. A
-        change inside an attribute's value does not change it.
-
-        Returns:
-            0, if there is no such number; always 0 without the native backend.
-        """
-
     def write_entity(
         self,
         target: Any,

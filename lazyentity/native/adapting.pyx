@@ -119,14 +119,6 @@ cdef class CountedDict(dict):
         live -= 1
 
 
-def type_version(kind):
-    """As :meth:`lazyentity._backend.protocols.Backend.type_version`."""
-    # Not declared as a type: Cython takes no instance of a metaclass for one.
-    if not isinstance(kind, type):
-        raise TypeError(f"{kind!r} is not a class")
-    return version_of(<PyObject *>kind)
-
-
 # What is known of the classes that were met: a direct-mapped cache. A class that changes gets another
 # version, and no later class gets the version of one that is gone.
 

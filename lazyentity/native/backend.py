@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from lazyentity.native.adapting import type_version
 from lazyentity.native.encoder import (
     complete_key_bytes,
     is_well_formed,
@@ -52,6 +51,5 @@ __all__ = [
     "split_lookup",
     "split_query",
     "stock_from_raw",
-    "type_version",
     "write_entity",
 ]

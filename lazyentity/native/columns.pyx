@@ -102,7 +102,6 @@ def append_columns(
     key_of=None,
     refuse=None,
 ):
-    """As :meth:`lazyentity._backend.protocols.Backend.append_columns`."""
     cdef Py_ssize_t index
     if len(columns) != len(names):
         raise ValueError(f"{len(columns)} columns for {len(names)} names")
@@ -144,7 +143,6 @@ cdef bint _write(object value, object kind, char* target) except -1:
 
 @cython.boundscheck(True)
 def fixed_width(list values not None):
-    """As :meth:`lazyentity._backend.protocols.Backend.fixed_width`."""
     cdef Py_ssize_t count = len(values)
     cdef Py_ssize_t size
     cdef Py_ssize_t index

@@ -257,7 +257,6 @@ cdef object plain_property(bytes owner, Shape shape, Offsets* offsets, Py_ssize_
 
 
 def stock_from_raw(bytes raw not None):
-    """As :meth:`lazyentity._backend.protocols.Backend.stock_from_raw`."""
     if constructs_as_known():
         entity = _entity(raw, 0, PyBytes_GET_SIZE(raw), STOCK, OUTERMOST)
         if entity is not UNDECODED:

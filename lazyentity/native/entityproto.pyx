@@ -463,7 +463,6 @@ cdef class PropertyIndex:
 
     @classmethod
     def from_bytes(cls, bytes raw not None):
-        """As :meth:`lazyentity._backend.protocols.PropertyIndex.from_bytes`."""
         cdef Bytes base = <Bytes>PyBytes_AS_STRING(raw)
         cdef Bytes end = base + PyBytes_GET_SIZE(raw)
         cdef PropertyIndex made
@@ -503,11 +502,9 @@ cdef class PropertyIndex:
 
     @property
     def names(self):
-        """As :attr:`lazyentity._backend.protocols.PropertyIndex.names`."""
         return tuple(self.shape._ordinals)
 
     def fill(self, storage not None):
-        """As :meth:`lazyentity._backend.protocols.PropertyIndex.fill`."""
         if not PyDict_Check(storage):
             raise TypeError("fill() takes a dict")
         if self.shape._template is not None:
@@ -518,7 +515,6 @@ cdef class PropertyIndex:
             PyDict_SetItem(storage, name, UNDECODED)
 
     def properties(self, str name not None):
-        """As :meth:`lazyentity._backend.protocols.PropertyIndex.properties`."""
         cdef Bytes at
         cdef Bytes end
         found = []
@@ -528,7 +524,6 @@ cdef class PropertyIndex:
         return found
 
     def value(self, str name not None, bint text):
-        """As :meth:`lazyentity._backend.protocols.PropertyIndex.value`."""
         cdef list ordinals
         cdef list values = []
         cdef bint multiple = 0
@@ -548,13 +543,11 @@ cdef class PropertyIndex:
         return values if values else UNDECODED
 
     def contents(self, str name not None, uint64_t refused, bint text):
-        """As :meth:`lazyentity._backend.protocols.PropertyIndex.contents`."""
         cdef Py_ssize_t ordinal = _only_ordinal(self, name)
         cdef bint multiple = 0
         return UNDECODED if ordinal < 0 else _contents(self, ordinal, refused, text, &multiple)
 
     def take(self, storage not None, stored, str name not None, refused, kind):
-        """As :meth:`lazyentity._backend.protocols.PropertyIndex.take`."""
         cdef Py_ssize_t ordinal
         cdef bint multiple = 0
         if not PyDict_Check(storage):
@@ -577,7 +570,6 @@ cdef class PropertyIndex:
         return value
 
     def raw_names(self):
-        """As :meth:`lazyentity._backend.protocols.PropertyIndex.raw_names`."""
         cdef Bytes base = <Bytes>PyBytes_AS_STRING(self.raw)
         cdef Bytes at
         cdef Bytes end
@@ -591,7 +583,6 @@ cdef class PropertyIndex:
         return frozenset(names)
 
     def has_meaning(self, uint32_t number):
-        """As :meth:`lazyentity._backend.protocols.PropertyIndex.has_meaning`."""
         cdef Bytes base = <Bytes>PyBytes_AS_STRING(self.raw)
         cdef Bytes end = base + PyBytes_GET_SIZE(self.raw)
         cdef Bytes at
@@ -611,7 +602,6 @@ cdef class PropertyIndex:
         return False
 
     def fields(self, names):
-        """As :meth:`lazyentity._backend.protocols.PropertyIndex.fields`."""
         cdef PyObject* ordinal
         cdef bint are_single = len(self.shape._ordinals) == self.shape.count
         cdef Bytes start = NULL  # of properties that follow each other
@@ -630,7 +620,6 @@ cdef class PropertyIndex:
         return found[0] if len(found) == 1 else b"".join(found)
 
     def layouts(self):
-        """As :meth:`lazyentity._backend.protocols.PropertyIndex.layouts`."""
         cdef Bytes base = <Bytes>PyBytes_AS_STRING(self.raw)
         cdef Bytes at
         cdef Bytes end
@@ -644,7 +633,6 @@ cdef class PropertyIndex:
         return found
 
     def entry_names(self):
-        """As :meth:`lazyentity._backend.protocols.PropertyIndex.entry_names`."""
         cdef Bytes at
         cdef Bytes name_end
         cdef Bytes end
@@ -656,7 +644,6 @@ cdef class PropertyIndex:
         return names
 
     def key(self):
-        """As :meth:`lazyentity._backend.protocols.PropertyIndex.key`."""
         cdef Bytes base = <Bytes>PyBytes_AS_STRING(self.raw)
         cdef Bytes at
         cdef Bytes end
@@ -665,7 +652,6 @@ cdef class PropertyIndex:
         return PyBytes_FromStringAndSize(<const char*>at, end - at)
 
     def path(self):
-        """As :meth:`lazyentity._backend.protocols.PropertyIndex.path`."""
         cdef Bytes base = <Bytes>PyBytes_AS_STRING(self.raw)
         cdef Bytes at
         cdef Bytes end

@@ -61,5 +61,4 @@ cdef bint _is_json(PyObject *value, int depth) noexcept:
 
 
 def is_json(value):
-    """As :meth:`lazyentity._backend.protocols.Backend.is_json`."""
     return _is_json(<PyObject *>value, 0)

@@ -60,13 +60,11 @@ cdef class LazyMapping(WireDict):
         return wire_dict_from_raw(cls, raw)
 
     def _read_on_request(self, name):
-        """As :meth:`lazyentity._backend.protocols.LazyMapping._read_on_request`."""
         if PyDict_GetItemWithError(self, name) == <PyObject*>UNDECODED:
             return _decode_anyway(self, name)
         return dict_getitem(self, name)
 
     def _decode_all(self, operation):
-        """As :meth:`lazyentity._backend.protocols.LazyMapping._decode_all`."""
         # In two passes: an entity that cannot be read as a whole stays as it was.
         cdef Value parsed
         cdef dict ordinals = self._shape._ordinals
@@ -110,7 +108,6 @@ cdef class LazyMapping(WireDict):
             note_decoded(self, names, operation)
 
     def _plain_values(self, names, copy):
-        """As :meth:`lazyentity._backend.protocols.LazyMapping._plain_values`."""
         cdef PyObject* stored
         cdef Py_ssize_t ordinal
         cdef Py_ssize_t index = 0
@@ -155,7 +152,6 @@ cdef class LazyMapping(WireDict):
         return plain
 
     def _wire_meanings(self, names=None):
-        """As :meth:`lazyentity._backend.protocols.LazyMapping._wire_meanings`."""
         cdef dict ordinals = self._shape._ordinals
         cdef Py_ssize_t ordinal
         cdef Value parsed

@@ -154,28 +154,23 @@ cdef class EntityBytes:
 
     @property
     def raw(self):
-        """As :attr:`lazyentity._backend.protocols.EntityBytes.raw`."""
         # Copied when asked for: the one copy is still in the processor's cache when it is scanned.
         return _span(self._response, self._start, self._end)
 
     @property
     def serialised_key(self):
-        """As :attr:`lazyentity._backend.protocols.EntityBytes.serialised_key`."""
         return only_key(self._response, self._start, self._end)
 
     def _receive(self, bytes raw not None, ReadRpc rpc not None):
-        """As :meth:`lazyentity._backend.protocols.EntityBytes._receive`."""
         self._response = raw
         self._start = 0
         self._end = PyBytes_GET_SIZE(raw)
         self.rpc = rpc
 
     def read(self, EntityReader reader not None, /):
-        """As :meth:`lazyentity._backend.protocols.EntityBytes.read`."""
         return _read(self.rpc, reader, _span(self._response, self._start, self._end))
 
     def to_unboxed(self, EntityReader reader not None, /):
-        """As :meth:`lazyentity._backend.protocols.EntityBytes.to_unboxed`."""
         cdef EntityReader chosen = _chosen(self.rpc, reader)
         unboxed = None
         # A profile counts entities; stock ones are decoded as a whole.
@@ -250,15 +245,12 @@ cdef class ResultBytes:
 
     @property
     def entity(self):
-        """As :attr:`lazyentity._backend.protocols.ResultBytes.entity`."""
         return _handle(self._entity_type, self.rpc, self._response, self._at.entity_start, self._at.entity_end)
 
     def read(self, EntityReader reader not None, /):
-        """As :meth:`lazyentity._backend.protocols.ResultBytes.read`."""
         return _read(self.rpc, reader, _span(self._response, self._at.entity_start, self._at.entity_end))
 
     def entity_key(self):
-        """As :meth:`lazyentity._backend.protocols.ResultBytes.entity_key`."""
         cdef Bytes base = <Bytes>PyBytes_AS_STRING(self._response)
         cdef Bytes start
         cdef Bytes end
@@ -270,7 +262,6 @@ cdef class ResultBytes:
 
     @property
     def cursor(self):
-        """As :attr:`lazyentity._backend.protocols.ResultBytes.cursor`."""
         cdef Bytes base = <Bytes>PyBytes_AS_STRING(self._response)
         cdef Bytes at
         cdef Bytes end
@@ -279,12 +270,10 @@ cdef class ResultBytes:
         return PyBytes_FromStringAndSize(<const char*>at, end - at)
 
     def serialised(self):
-        """As :meth:`lazyentity._backend.protocols.ResultBytes.serialised`."""
         return self._response[self._at.start : self._at.end]
 
 
 def convert_found(EntityReader reader not None, dict entities not None, tuple results not None, dict pending not None):
-    """As :meth:`lazyentity._backend.protocols.Backend.convert_found`."""
     cdef ResultBytes result
     cdef list left = []
     for each in results:
@@ -334,7 +323,6 @@ cdef class ResponseEntities:
         return list, (list(self),)
 
     def results(self):
-        """As :meth:`lazyentity._backend.protocols.ResponseEntities.results`."""
         cdef tuple results
         if self._results is None:
             results = tuple([self._result(index) for index in range(self._count)])
@@ -400,7 +388,6 @@ cdef class EntityIterator:
         return iter, ([entities._entity(index) for index in range(self._index, entities._count)],)
 
     def read_next(self, EntityReader reader not None, /):
-        """As :meth:`lazyentity._backend.protocols.EntityIterator.read_next`."""
         cdef ResponseEntities entities = self._entities
         cdef ResultSpan at = entities._span_at(self._take())
         return _read(entities._rpc, reader, _span(entities._response, at.entity_start, at.entity_end))
@@ -489,10 +476,8 @@ cdef tuple _split(bytes raw, ReadRpc rpc, result_type, message_type):
 
 
 def split_lookup(bytes raw not None, ReadRpc rpc not None, result_type):
-    """As :meth:`lazyentity._backend.protocols.Backend.split_lookup`."""
     return _split(raw, rpc, result_type, shadow.LookupResults)
 
 
 def split_query(bytes raw not None, ReadRpc rpc not None, result_type):
-    """As :meth:`lazyentity._backend.protocols.Backend.split_query`."""
     return _split(raw, rpc, result_type, shadow.QueryResults)

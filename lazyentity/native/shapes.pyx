@@ -55,12 +55,10 @@ cdef class Shape:
 
     @property
     def ordinals(self):
-        """As of :class:`lazyentity._backend.protocols.Shape`."""
         return PyDictProxy_New(self._ordinals)
 
     @property
     def template(self):
-        """As of :class:`lazyentity._backend.protocols.Shape`."""
         return None if self._template is None else PyDictProxy_New(self._template)
 
     cdef int _learn(self, bytes signature, Scan* scan) except -1:

@@ -135,16 +135,13 @@ cdef class WireDict(dict):
         return self._owner[self._offsets.start : self._offsets.end]
 
     def _instance_dict(self):
-        """As :meth:`lazyentity._backend.protocols.LazyMapping._instance_dict`."""
         return instance_dict(self)
 
     def _replace_instance_dict(self, dict attributes not None):
-        """As :meth:`lazyentity._backend.protocols.LazyMapping._replace_instance_dict`."""
         set_instance_dict(self, attributes)
 
     @property
     def _policy(self):
-        """As :attr:`lazyentity._backend.protocols.LazyMapping._policy`."""
         return None if self._extras is None else self._extras.policy
 
     @_policy.setter
@@ -153,7 +150,6 @@ cdef class WireDict(dict):
 
     @property
     def _entity_counts(self):
-        """As :attr:`lazyentity._backend.protocols.LazyMapping._entity_counts`."""
         return (<CountedExtras>self._extras).counts if is_profiled(self) else None
 
     @_entity_counts.setter
@@ -162,7 +158,6 @@ cdef class WireDict(dict):
 
     @property
     def _deleted_attributes(self):
-        """As :attr:`lazyentity._backend.protocols.LazyMapping._deleted_attributes`."""
         if self._extras is None or self._extras.deleted_attributes is None:
             return NOTHING
         return self._extras.deleted_attributes
@@ -172,14 +167,12 @@ cdef class WireDict(dict):
         extras_of(self).deleted_attributes = names
 
     def _storage(self):
-        """As :meth:`lazyentity.storage.lazydict.LazyDict._storage`."""
         cdef dict stored = {}
         if not copy_storage(self, stored, 0):
             stored = dict(list(dict_items(self)))
         return stored
 
     def _undecoded(self):
-        """As :meth:`lazyentity.storage.lazydict.LazyDict._undecoded`."""
         cdef list names = []
         cdef Py_ssize_t position = 0
         cdef PyObject* name
@@ -191,7 +184,6 @@ cdef class WireDict(dict):
         return names
 
     def _changes(self):
-        """As :meth:`lazyentity._backend.protocols.LazyMapping._changes`."""
         # Allocated first, for that may run the garbage collector, and so Python code.
         cdef dict decoded = {}
         cdef set rewritten = set()
@@ -213,34 +205,28 @@ cdef class WireDict(dict):
         return decoded, rewritten, deleted, size
 
     def _decoded(self):
-        """As :meth:`lazyentity._backend.protocols.LazyMapping._decoded`."""
         cdef dict decoded = {}
         require_wire_dict(self)
         return decoded if copy_storage(self, decoded, 1) else self._changes()[0]
 
     def _serialised_values(self, names):
-        """As :meth:`lazyentity._backend.protocols.LazyMapping._serialised_values`."""
         return [serialised_value(self, self._shape._ordinals[name]) for name in names]
 
     def _untouched(self, dict changed not None, deleted not None, bint keeps_key):
-        """As :meth:`lazyentity._backend.protocols.LazyMapping._untouched`."""
         return untouched(self, changed, deleted, keeps_key)
 
     def _merge_untouched(self, target, dict changed not None, deleted not None, bint keeps_key):
-        """As :meth:`lazyentity._backend.protocols.LazyMapping._merge_untouched`."""
         target.MergeFromString(untouched(self, changed, deleted, keeps_key))
 
     # The entity as it was received, whatever the caller changed since.
 
     def _wire_entity(self):
-        """As :meth:`lazyentity._backend.protocols.LazyMapping._wire_entity`."""
         if is_restricted(self):
             return None
         entity = rest_of_entity(self._owner, self._shape, &self._offsets, <PyObject*>self)
         return None if entity is UNDECODED else entity
 
     def _wire_cases(self, names):
-        """As :meth:`lazyentity._backend.protocols.LazyMapping._wire_cases`."""
         cdef Value value
         cdef Py_ssize_t ordinal
         cdef dict ordinals = self._shape._ordinals
@@ -254,7 +240,6 @@ cdef class WireDict(dict):
         return bytes(numbers)
 
     def _wire_key(self):
-        """As :meth:`lazyentity._backend.protocols.LazyMapping._wire_key`."""
         cdef Bytes base = <Bytes>PyBytes_AS_STRING(self._owner)
         cdef Bytes start
         cdef Bytes end
@@ -272,7 +257,6 @@ cdef class WireDict(dict):
         return extras.key
 
     def _wire_key_bytes(self):
-        """As :meth:`lazyentity._backend.protocols.LazyMapping._wire_key_bytes`."""
         cdef Bytes base = <Bytes>PyBytes_AS_STRING(self._owner)
         cdef Bytes start
         cdef Bytes end
@@ -281,7 +265,6 @@ cdef class WireDict(dict):
         return PyBytes_FromStringAndSize(<const char*>start, end - start)
 
     def _wire_excluded(self, names=None):
-        """As :meth:`lazyentity._backend.protocols.LazyMapping._wire_excluded`."""
         cdef int excluded
         cdef Value value
         cdef dict ordinals = self._shape._ordinals

@@ -48,11 +48,5 @@ __all__ = [
     "split_lookup",
     "split_query",
     "stock_from_raw",
-    "type_version",
     "write_entity",
 ]
-
-
-def type_version(_kind: type) -> int:
-    """As :meth:`lazyentity._backend.protocols.Backend.type_version`."""
-    return 0

@@ -62,7 +62,7 @@ class EntityBytes:
 
     __slots__ = ("_origin", "raw", "rpc")
 
-    _origin: EntityBytes | None
+    _origin: Any
     raw: bytes
     rpc: ReadRpc
 
