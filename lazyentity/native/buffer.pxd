@@ -26,7 +26,7 @@ cdef inline int reserve(Buffer* buffer, Py_ssize_t more) except -1:
     cdef uint8_t* grown
     if buffer.capacity - buffer.size >= more:
         return 0
-    capacity = max(1024, 2 * buffer.capacity, buffer.size + more)
+    capacity = max(512, 2 * buffer.capacity, buffer.size + more)
     grown = <uint8_t*>PyMem_Realloc(buffer.data, capacity)
     if grown == NULL:
         raise MemoryError

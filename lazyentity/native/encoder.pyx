@@ -11,9 +11,8 @@ one, which is found out before a value is encoded; and, from the beginning, if u
 because of bytes that were to be written as they came. The pure encoder never calls this one. So no value
 is encoded more than twice, however deep it is.
 
-An entity of the client's own class is serialised in one walk, if nothing in it runs Python code: a survey
-of dicts of the caller, which may change while Python code runs, finds that out. Keys, and the mutations
-around entities and keys in bytes, are written here, too.
+A survey of the dicts of the caller finds out if encoding them runs Python code, which may change them.
+Keys, and the mutations around entities and keys in bytes, are written here, too.
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
@@ -23,7 +22,7 @@ from cpython.mem cimport PyMem_Free
 from cpython.object cimport PyObject
 from cpython.tuple cimport PyTuple_Check
 from libc.stdint cimport int64_t, uint8_t, uint64_t
-from libc.string cimport memcpy, memmove
+from libc.string cimport memcpy, memset
 
 from lazyentity.native.buffer cimport Buffer, put_number, put_serialised, write_varint
 from lazyentity.native.compact cimport begin_short, finish_short, put_double, put_short, put_text
@@ -213,108 +212,49 @@ cdef object Key = _Key
 cdef bint DIRECT = _DIRECT
 cdef object parse_key = messages.Key.FromString
 
-cdef enum:
-    CAPACITY = 2048  # of a key as Datastore takes it; two bytes can tell any length in it
-    HEADER = 3  # tag, and length in one or two bytes
-    ID = 11  # tag and varint
 
-
-cdef struct Writer:
-    uint8_t* at
-    uint8_t* end
-    bint is_complete  # whether the last element of the path has an id or a name
-
-
-cdef inline uint8_t* begin(Writer* writer, uint8_t tag) noexcept nogil:
-    # Leaves room for a length; NULL, if there is none left.
-    if writer.end - writer.at < HEADER:
-        return NULL
-    writer.at[0] = tag
-    writer.at += HEADER
-    return writer.at
-
-
-cdef inline void finish(Writer* writer, uint8_t* start) noexcept nogil:
-    cdef Py_ssize_t size = writer.at - start
-    if size < 0x80:
-        memmove(start - 1, start, size)
-        (start - 2)[0] = <uint8_t>size
-        writer.at -= 1
-        return
-    (start - 2)[0] = <uint8_t>(size & 0x7F) | 0x80
-    (start - 1)[0] = <uint8_t>(size >> 7)
-
-
-cdef bint put_key_text(Writer* writer, uint8_t tag, object text) except -1:
-    # Answers 0 if the text is no plain str, or if there is no room.
-    cdef Py_ssize_t size
-    cdef const char* encoded
-    cdef uint8_t* start
+cdef bint put_key_text(Buffer* buffer, uint8_t tag, object text) except -1:
+    # Of a field outside of a oneof, whose default is not written. Answers 0 if the text is no plain str,
+    # or has no UTF-8.
     if type(text) is not str:
         return 0
-    encoded = utf8_of(text, &size)
-    if size == 0 and tag != PATH_NAME:
-        # The default value of a field outside of a oneof.
-        return 1
-    start = begin(writer, tag)
-    if start == NULL or writer.end - start < size:
-        return 0
-    memcpy(start, encoded, size)
-    writer.at += size
-    finish(writer, start)
-    return 1
+    return put_text(buffer, tag, text) if text else 1
 
 
-cdef bint put_id(Writer* writer, object number) except -1:
-    # Answers 0 if the number is no plain int, or if there is no room.
-    cdef int64_t bits
-    if type(number) is not int or writer.end - writer.at < ID:
-        return 0
-    bits = number
-    writer.at[0] = PATH_ID
-    writer.at = write_varint(writer.at + 1, <uint64_t>bits)
-    return 1
-
-
-cdef bint put_element(Writer* writer, dict element) except -1:
-    cdef uint8_t* start = begin(writer, KEY_PATH)
-    if start == NULL:
-        return 0
-    writer.is_complete = 0
+cdef bint put_element(Buffer* buffer, dict element, bint* is_complete) except -1:
+    # Tells whether the element has an id or a name.
+    cdef Py_ssize_t start = begin_short(buffer, KEY_PATH)
+    is_complete[0] = 0
     for name, value in element.items():
-        if writer.is_complete:
+        if is_complete[0]:
             # upb would write these in another order, or only one of an id and a name.
             return 0
         if name == "kind":
-            if not put_key_text(writer, PATH_KIND, value):
+            if not put_key_text(buffer, PATH_KIND, value):
                 return 0
             continue
-        if name == "id":
-            if not put_id(writer, value):
-                return 0
-        elif name != "name" or not put_key_text(writer, PATH_NAME, value):
+        if name == "id" and type(value) is int:
+            put_number(buffer, PATH_ID, <uint64_t><int64_t>value)
+        elif name != "name" or type(value) is not str or not put_text(buffer, PATH_NAME, value):
             return 0
-        writer.is_complete = 1
-    finish(writer, start)
-    return 1
+        is_complete[0] = 1
+    return finish_short(buffer, start)
 
 
-cdef bint put_key(Writer* writer, dict fields) except -1:
-    cdef uint8_t* start = begin(writer, KEY_PARTITION_ID)
+cdef bint put_key(Buffer* buffer, dict fields, bint* is_complete) except -1:
+    cdef Py_ssize_t start = begin_short(buffer, KEY_PARTITION_ID)
     if "to_protobuf" in fields:
         # A replacement for this key alone.
         return 0
-    if not put_key_text(writer, PARTITION_PROJECT, fields["_project"]):
+    if not (
+        put_key_text(buffer, PARTITION_PROJECT, fields["_project"])
+        and put_key_text(buffer, PARTITION_DATABASE, fields["_database"] or "")
+        and put_key_text(buffer, PARTITION_NAMESPACE, fields["_namespace"] or "")
+    ):
         return 0
-    database = fields["_database"]
-    if database and not put_key_text(writer, PARTITION_DATABASE, database):
-        return 0
-    namespace = fields["_namespace"]
-    if namespace and not put_key_text(writer, PARTITION_NAMESPACE, namespace):
-        return 0
-    finish(writer, start)
+    finish_short(buffer, start)
     for element in <list?>fields["_path"]:
-        if not put_element(writer, <dict?>element):
+        if not put_element(buffer, <dict?>element, is_complete):
             return 0
     return 1
 
@@ -322,26 +262,24 @@ cdef bint put_key(Writer* writer, dict fields) except -1:
 cdef bytes serialised_key(key, project=None, database=None):
     # None, if the client has to make the message; given a project and a database, for a partial key
     # and for one of another project or database, too.
-    cdef uint8_t buffer[CAPACITY]
-    cdef Writer writer
+    cdef Buffer buffer
     cdef dict fields
-    writer.is_complete = 0
-    writer.at = buffer
-    writer.end = buffer + CAPACITY
+    cdef bint is_complete = 0
+    memset(&buffer, 0, sizeof(Buffer))
     try:
         fields = <dict?>key.__dict__
-        if not put_key(&writer, fields):
+        if not put_key(&buffer, fields, &is_complete):
             return None
         if project is not None and not (
-            writer.is_complete
-            and fields["_project"] == project
-            and (fields["_database"] or "") == database
+            is_complete and fields["_project"] == project and (fields["_database"] or "") == database
         ):
             return None
-    except (KeyError, OverflowError, TypeError, UnicodeEncodeError):
+        return PyBytes_FromStringAndSize(<const char*>buffer.data, buffer.size)
+    except (KeyError, OverflowError, TypeError):
         # Not a key as the constructor makes it, or a key without a message.
         return None
-    return PyBytes_FromStringAndSize(<const char*>buffer, writer.at - buffer)
+    finally:
+        PyMem_Free(buffer.data)
 
 
 cdef object known_key(object key):
@@ -350,75 +288,16 @@ cdef object known_key(object key):
 
 
 def key_bytes(key):
-    """As :meth:`lazyentity._backend.protocols.Backend.key_bytes`."""
     return serialised_key(key)
 
 
 def complete_key_bytes(key, project not None, database not None):
-    """As :meth:`lazyentity._backend.protocols.Backend.complete_key_bytes`."""
     return serialised_key(key, project, database) if type(key) is Key else None
 
 
 def key_message(key):
-    """As :meth:`lazyentity._backend.protocols.Backend.key_message`."""
     cdef bytes message = serialised_key(key)
     return None if message is None else parse_key(message)
-
-
-cdef bytes serialised_quietly(object entity, object encodable_of):
-    # As serialised(), of an entity of the client's own class, in one walk. None, if Python code may run.
-    cdef Buffer buffer
-    key = entity.key
-    serialised = known_key(key)
-    if serialised is None and key is not None:
-        return None
-    try:
-        excluded, meanings = entity.exclude_from_indexes, entity._meanings
-    except AttributeError:
-        return None
-    if not are_names(excluded) or type(meanings) is not dict or meanings:
-        return None
-    buffer.data = NULL
-    buffer.size = buffer.capacity = buffer.runs = 0
-    buffer.is_flat = buffer.is_quiet = 1
-    try:
-        if key is not None:
-            put_short(&buffer, ENTITY_KEY, PyBytes_AS_STRING(serialised), PyBytes_GET_SIZE(serialised))
-        if put_quietly(&buffer, entity, excluded or None, encodable_of):
-            return PyBytes_FromStringAndSize(<const char*>buffer.data, buffer.size)
-        return None
-    finally:
-        PyMem_Free(buffer.data)
-
-
-cdef bint put_quietly(Buffer* buffer, object properties, object excluded, object encodable_of) except -1:
-    # As put_properties(). Answers 0 at the first name or value that may run Python code.
-    cdef Py_ssize_t position = 0
-    cdef Py_ssize_t used = PyDict_Size(properties)
-    cdef Py_ssize_t left = used
-    cdef PyObject* name_at
-    cdef PyObject* value_at
-    cdef Py_ssize_t entry
-    cdef Py_ssize_t start
-    cdef bint is_excluded
-    while next_property(properties, used, &left, &position, &name_at, &value_at):
-        name = <object>name_at
-        value = <object>value_at
-        if type(name) is not str:
-            return 0
-        is_excluded = excluded is not None and name in excluded
-        if not is_quiet(value_at) and survey_value(value_at, SHALLOW, 1) != QUIET:
-            return 0
-        entry = begin_short(buffer, ENTITY_PROPERTIES)
-        put_name(buffer, name)
-        start = begin_short(buffer, ENTRY_VALUE)
-        if not put_value(buffer, value, is_excluded, OUTERMOST + TO_VALUE, encodable_of) or buffer.runs:
-            return 0
-        if is_excluded and type(value) is not list:
-            put_number(buffer, VALUE_EXCLUDE, 1)
-        finish_short(buffer, start)
-        finish_short(buffer, entry)
-    return 1
 
 
 cdef dict OPERATIONS = {
@@ -432,7 +311,6 @@ cdef enum:
 
 
 def mutation_parts(mutations):
-    """As :meth:`lazyentity._backend.protocols.Backend.mutation_parts`."""
     cdef uint8_t inner[HEADERS]
     cdef uint8_t outer[HEADERS]
     cdef uint8_t* inner_end
@@ -753,8 +631,7 @@ cdef bint put_properties(
 cdef object serialised(tuple encodable, object encodable_of, bint* is_flat):
     # None, if the pure backend must write the whole entity.
     cdef Buffer buffer
-    buffer.data = NULL
-    buffer.size = buffer.capacity = buffer.runs = buffer.is_quiet = 0
+    memset(&buffer, 0, sizeof(Buffer))
     buffer.is_flat = 1
     try:
         if not put_entity(&buffer, encodable, OUTERMOST, encodable_of):
@@ -766,13 +643,8 @@ cdef object serialised(tuple encodable, object encodable_of, bint* is_flat):
 
 
 def serialise_entity(entity, encodable_of):
-    """As :meth:`lazyentity._backend.protocols.Backend.serialise_entity`."""
     cdef bint is_flat = 0
     cdef tuple encodable
-    if type(entity) is Entity and Entity.items is ITEMS:
-        made = serialised_quietly(entity, encodable_of)
-        if made is not None:
-            return made, True, True
     encodable = contents_of(entity, encodable_of)
     source = encodable[3]
     made = serialised(encodable, encodable_of, &is_flat)
@@ -782,13 +654,11 @@ def serialise_entity(entity, encodable_of):
 
 
 def is_well_formed(bytes serialised not None):
-    """As :meth:`lazyentity._backend.protocols.Backend.is_well_formed`."""
     cdef Bytes at = <Bytes>PyBytes_AS_STRING(serialised)
     return bool(is_entity(at, at + PyBytes_GET_SIZE(serialised)))
 
 
 def write_entity(target, encodable, encodable_of):
-    """As :meth:`lazyentity._backend.protocols.Backend.write_entity`."""
     cdef bint is_flat = 0
     made = serialised(fields_of(encodable), encodable_of, &is_flat)
     if made is not None:
