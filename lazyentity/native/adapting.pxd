@@ -1,3 +1,3 @@
-# How many lazy mappings are alive: WireDict and CountedDict count themselves.
+# How many lazy mappings are alive: LazyMapping and CountedDict count themselves.
 
 cdef Py_ssize_t live

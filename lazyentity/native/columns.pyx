@@ -14,7 +14,7 @@ import datetime
 from lazyentity.codec.values import plain_value
 
 
-cdef object _column_value(WireDict entity, object name, object copy):
+cdef object _column_value(LazyMapping entity, object name, object copy):
     cdef PyObject* stored = PyDict_GetItemWithError(entity, name)
     cdef Py_ssize_t ordinal
     if stored == NULL:
@@ -65,7 +65,7 @@ cdef object unboxed_of(type lazy_type, bytes response, Py_ssize_t start, Py_ssiz
 
 cdef object _entity_of(UnboxedEntity unboxed):
     raw = unboxed._response[unboxed._offsets.start : unboxed._offsets.end]
-    return wire_dict_from_raw(unboxed._lazy_type, raw)
+    return mapping_from_raw(unboxed._lazy_type, raw)
 
 
 cdef object _value_of(UnboxedEntity unboxed, object name, object copy):
@@ -77,7 +77,7 @@ cdef object _value_of(UnboxedEntity unboxed, object name, object copy):
     )
     if value is UNDECODED:
         # The entity has protobuf decode it, and names itself in errors.
-        return _column_value(<WireDict>_entity_of(unboxed), name, copy)
+        return _column_value(<LazyMapping>_entity_of(unboxed), name, copy)
     return value
 
 
@@ -106,14 +106,14 @@ def append_columns(
     if len(columns) != len(names):
         raise ValueError(f"{len(columns)} columns for {len(names)} names")
     for entity in entities:
-        if refuse is not None and isinstance(entity, (UnboxedEntity, WireDict)):
+        if refuse is not None and isinstance(entity, (UnboxedEntity, LazyMapping)):
             _require_names(entity, names, refuse)
         if isinstance(entity, UnboxedEntity):
             for index, name in enumerate(names):
                 columns[index].append(_value_of(<UnboxedEntity>entity, name, copy))
-        elif isinstance(entity, WireDict):
+        elif isinstance(entity, LazyMapping):
             for index, name in enumerate(names):
-                columns[index].append(_column_value(<WireDict>entity, name, copy))
+                columns[index].append(_column_value(<LazyMapping>entity, name, copy))
         else:
             for column, value in zip(columns, other(entity), strict=True):
                 column.append(value)

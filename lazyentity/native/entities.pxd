@@ -246,7 +246,7 @@ cdef inline Bytes value_at(Offsets* offsets, Shape shape, Bytes base, Py_ssize_t
     return end
 
 
-# wiredict.pyx: the received bytes of an entity.
+# mapping.pyx: the received bytes of an entity.
 
 cdef class EntityExtras:
     # The values read from an entity's bytes; they stay as they were read, whatever is assigned later.
@@ -257,7 +257,7 @@ cdef class EntityExtras:
     cdef object deleted_attributes
 
 
-cdef class WireDict(dict):
+cdef class LazyMapping(dict):
     # The smaller an entity is, the more of them the processor's caches hold: these attributes, with those
     # that CPython before 3.12 adds for a dict of a class, fill two lines of 64 bytes (later it puts 16
     # bytes more in front of each). A cdef method would take a pointer more.
@@ -269,34 +269,34 @@ cdef class WireDict(dict):
     cdef dict __dict__
 
 
-cdef int require_wire_dict(WireDict mapping) except -1
-cdef Py_ssize_t require_name(WireDict mapping, object name) except -1
-cdef EntityExtras extras_of(WireDict mapping)
-cdef void set_extras(WireDict mapping, EntityExtras extras) noexcept
-cdef dict meanings_read(WireDict mapping)
-cdef object read_parsed(WireDict mapping, Bytes at, Bytes end, Value* value)
-cdef object parsed_message(WireDict mapping, object name, Py_ssize_t ordinal)
-cdef tuple read_slowly(WireDict mapping, object name, Py_ssize_t ordinal)
-cdef object wire_dict_from_raw(type mapping_type, bytes raw)
+cdef int require_received(LazyMapping mapping) except -1
+cdef Py_ssize_t require_name(LazyMapping mapping, object name) except -1
+cdef EntityExtras extras_of(LazyMapping mapping)
+cdef void set_extras(LazyMapping mapping, EntityExtras extras) noexcept
+cdef dict meanings_read(LazyMapping mapping)
+cdef object read_parsed(LazyMapping mapping, Bytes at, Bytes end, Value* value)
+cdef object parsed_message(LazyMapping mapping, object name, Py_ssize_t ordinal)
+cdef tuple read_slowly(LazyMapping mapping, object name, Py_ssize_t ordinal)
+cdef object mapping_from_raw(type mapping_type, bytes raw)
 
 
-cdef inline bint find(WireDict mapping, Py_ssize_t ordinal, Bytes* at, Bytes* end) noexcept:
+cdef inline bint find(LazyMapping mapping, Py_ssize_t ordinal, Bytes* at, Bytes* end) noexcept:
     cdef Bytes base = <Bytes>PyBytes_AS_STRING(mapping._owner)
     at[0] = end[0] = value_at(&mapping._offsets, mapping._shape, base, ordinal)
     return read_length(at, base + mapping._offsets.end, end)
 
 
-cdef inline bint parse(WireDict mapping, Py_ssize_t ordinal, Value* value) noexcept:
+cdef inline bint parse(LazyMapping mapping, Py_ssize_t ordinal, Value* value) noexcept:
     cdef Bytes at
     cdef Bytes end
     return find(mapping, ordinal, &at, &end) and parse_value(at, end, value)
 
 
-cdef inline bint is_restricted(WireDict mapping) noexcept:
+cdef inline bint is_restricted(LazyMapping mapping) noexcept:
     return mapping._extras is not None and mapping._extras.policy is not None
 
 
-cdef inline bint is_likely(WireDict mapping, object name) noexcept:
+cdef inline bint is_likely(LazyMapping mapping, object name) noexcept:
     # Properties are mostly read in order, and by the very strings that the entity gave out.
     cdef PyObject* names = <PyObject*>mapping._shape.names
     cdef Py_ssize_t ordinal = mapping._offsets.next_ordinal
@@ -306,13 +306,13 @@ cdef inline bint is_likely(WireDict mapping, object name) noexcept:
     )
 
 
-cdef inline Py_ssize_t ordinal_of(WireDict mapping, object name) except -1:
+cdef inline Py_ssize_t ordinal_of(LazyMapping mapping, object name) except -1:
     if is_likely(mapping, name):
         return mapping._offsets.next_ordinal
     return require_name(mapping, name)
 
 
-cdef inline bint is_undecoded_at(WireDict mapping, object name, Py_ssize_t position) noexcept:
+cdef inline bint is_undecoded_at(LazyMapping mapping, object name, Py_ssize_t position) noexcept:
     # Whether a property is undecoded, without hashing; answers 0 as well if storage has it elsewhere,
     # as it may after a deletion. Storage has the order of the names at first.
     cdef PyObject* stored_name
@@ -325,7 +325,7 @@ cdef inline bint is_undecoded_at(WireDict mapping, object name, Py_ssize_t posit
 
 
 # read_value() answers UNDECODED if it leaves the value to protobuf.
-cdef inline object read_value(WireDict mapping, Py_ssize_t ordinal, Value* value):
+cdef inline object read_value(LazyMapping mapping, Py_ssize_t ordinal, Value* value):
     # The tag is 0 afterwards if the value is a bare one: then only the tag and the meaning may be
     # used.
     cdef Bytes at
@@ -340,7 +340,7 @@ cdef inline object read_value(WireDict mapping, Py_ssize_t ordinal, Value* value
     return read_parsed(mapping, at, end, value)
 
 
-cdef inline bint copy_storage(WireDict mapping, dict copied, bint decoded_only) except -1:
+cdef inline bint copy_storage(LazyMapping mapping, dict copied, bint decoded_only) except -1:
     # A consistent copy of names and values: no Python code runs in here. Answers 0 if a name is no
     # plain str: its hash is its own, and could change the storage.
     cdef Py_ssize_t position = 0
@@ -355,7 +355,7 @@ cdef inline bint copy_storage(WireDict mapping, dict copied, bint decoded_only) 
     return 1
 
 
-# wiredict.pyx: the hook of a profile.
+# mapping.pyx: the hook of a profile.
 
 cdef object DATA  # None, while no profile runs
 
@@ -366,14 +366,14 @@ cdef class CountedExtras(EntityExtras):
     cdef object counts
 
 
-cdef inline bint is_profiled(WireDict entity) noexcept:
+cdef inline bint is_profiled(LazyMapping entity) noexcept:
     return entity._extras is not None and type(entity._extras) is CountedExtras
 
 
-cdef int note_entity(WireDict entity, object counts) except -1
-cdef int note_decoded(WireDict entity, list names, object operation) except -1
+cdef int note_entity(LazyMapping entity, object counts) except -1
+cdef int note_decoded(LazyMapping entity, list names, object operation) except -1
 
 
-cdef inline int note_read(WireDict entity, object name) except -1:
+cdef inline int note_read(LazyMapping entity, object name) except -1:
     # Counts the decoding of a property, if the entity arrived while a profile ran.
     return note_decoded(entity, [name], "") if is_profiled(entity) else 0

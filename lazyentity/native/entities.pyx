@@ -5,10 +5,8 @@ As one extension they share Cython's own code, and call each other directly.
 """
 
 include "shapes.pyx"
-include "undecoded.pyx"
 include "values.pyx"
 include "eager.pyx"
-include "wiredict.pyx"
 include "mapping.pyx"
 include "columns.pyx"
 include "responses.pyx"

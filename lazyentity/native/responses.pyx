@@ -201,7 +201,7 @@ cdef inline EntityReader _chosen(ReadRpc rpc, EntityReader reader):
 
 cdef object _read(ReadRpc rpc, EntityReader reader, bytes raw):
     cdef EntityReader chosen = _chosen(rpc, reader)
-    entity = chosen.stock_entity(raw) if chosen.is_stock else wire_dict_from_raw(chosen.lazy_type, raw)
+    entity = chosen.stock_entity(raw) if chosen.is_stock else mapping_from_raw(chosen.lazy_type, raw)
     if DATA is not None:
         # Before it is prepared: what that decodes is counted.
         if chosen.is_stock:

@@ -4,7 +4,7 @@ Entities of a kind mostly have the same names in the same order. So an entity is
 byte, against the shapes that it most likely has. If none matches, the entity's entries are collected, and
 their shape is looked up or learned.
 
-An entity in another encoding than the canonical one has no shape. :mod:`lazyentity.native.wiredict` has
+An entity in another encoding than the canonical one has no shape. :mod:`lazyentity.native.mapping` has
 protobuf encode it again.
 """
 

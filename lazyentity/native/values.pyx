@@ -2,7 +2,7 @@
 
 Protobuf and :mod:`lazyentity.codec.fallback` decide about malformed bytes, and about values that the
 client converts in its own way. For these, parsers answer 0 and decoders answer ``UNDECODED``.
-:mod:`lazyentity.native.wiredict` composes arrays and embedded entities of values.
+:mod:`lazyentity.native.mapping` composes arrays and embedded entities of values.
 """
 
 from cpython.bytes cimport PyBytes_FromStringAndSize
