@@ -303,13 +303,19 @@ def _answering(change: Callable[[bytes], bytes]) -> Callable[[RecordingService],
     return lambda service: service.change.update(RunQuery=change)
 
 
-def _with_another_end(raw: bytes) -> bytes:
-    response = datastore_pb2.RunQueryResponse.pb().FromString(raw)
-    response.batch.more_results = 77
-    return bytes(response.SerializeToString())
+def _with(**fields: int) -> Callable[[bytes], bytes]:
+    """Return a function that sets fields of the batch in a response."""
+
+    def change(raw: bytes) -> bytes:
+        response = datastore_pb2.RunQueryResponse.pb().FromString(raw)
+        for name, value in fields.items():
+            setattr(response.batch, name, value)
+        return bytes(response.SerializeToString())
+
+    return change
 
 
-FAILURES: dict[str, tuple[Callable[[RecordingService], None], Read]] = {
+ANSWERS: dict[str, tuple[Callable[[RecordingService], None], Read]] = {
     "get: unavailable": (
         _refusing(_UNAVAILABLE, 2, "Lookup"),
         lambda client: _get(client, retry=FAST),
@@ -322,20 +328,21 @@ FAILURES: dict[str, tuple[Callable[[RecordingService], None], Read]] = {
     "deadline": (_refusing(grpc.StatusCode.DEADLINE_EXCEEDED, 9), _fetching(retry=NEVER)),
     "not found": (_refusing(grpc.StatusCode.NOT_FOUND, 9), _fetch),
     "malformed": (_answering(lambda raw: raw[:-1]), _fetching(retry=FAST)),
-    "an unknown end": (_answering(_with_another_end), _fetch),
+    "an unknown end": (_answering(_with(more_results=77)), _fetch),
+    "skipped results": (_answering(_with(skipped_results=2)), _fetch),
 }
-"""How a server fails, and reads of it."""
+"""How a server fails or answers, and reads of it."""
 
 
 # proto-plus warns of values that an enum does not have.
 @pytest.mark.filterwarnings("ignore:Unrecognized:UserWarning")
 @of_each_activation
-@pytest.mark.parametrize("name", FAILURES)
-def test_failures(
+@pytest.mark.parametrize("name", ANSWERS)
+def test_answers(
     recorded: Client, service: RecordingService, made: list[Any], activate: Activate, name: str
 ) -> None:
     """The errors, and how often a request is sent again; a look-up's is made once."""
-    prepare, read = FAILURES[name]
+    prepare, read = ANSWERS[name]
 
     def outcome(reading: Client) -> Any:
         service.forget()
