@@ -217,10 +217,7 @@ def replace_api(original: Any, is_active: _IsActive) -> Any:
             notices.log()
         return lazy_api(api)
 
-    made: Any = ApiProperty(_datastore_api, original.fset, original.fdel)
-    # The error of a property without a setter has the name.
-    made.__set_name__(client_module.Client, "_datastore_api")
-    return made
+    return ApiProperty(_datastore_api)
 
 
 def _lazy_api_of(client: Any, method: str) -> Any:

@@ -274,22 +274,6 @@ def test_iterators_of_subclasses(recorded: Client, made: list[Any]) -> None:
     assert not made
 
 
-@of_each_activation
-def test_a_page_after_the_patch_is_gone(
-    recorded: Client, service: RecordingService, activate: Activate
-) -> None:
-    """The next page is the client's."""
-
-    def read(client: Client) -> Any:
-        pages = client.query(kind=KIND).fetch().pages
-        first = snapshot_of(list(next(pages)))
-        lazyentity.unpatch()
-        return [first, *(snapshot_of(list(page)) for page in pages)]
-
-    stock = _outcome(service, recorded, read)
-    assert _outcome(service, activate(recorded), read) == stock
-
-
 _UNAVAILABLE = grpc.StatusCode.UNAVAILABLE
 
 
