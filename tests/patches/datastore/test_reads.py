@@ -22,7 +22,7 @@ from google.cloud.datastore_v1.types import datastore as datastore_pb2
 
 import lazyentity
 from lazyentity.patches.api.requests import LookupBytes, QueryBytes
-from tests.bulk.services import FAST, RecordingService, Served, connected
+from tests.bulk.services import FAST, RecordingService
 from tests.patches.datastore.activations import (
     ACTIVATIONS,
     Activate,
@@ -239,23 +239,6 @@ def test_by_the_client(
         assert _outcome(service, activate(recorded), SENT_BY_CLIENT[name]) == stock, activate
         assert not made, activate
         lazyentity.unpatch()
-
-
-@of_each_activation
-def test_a_named_database(
-    running: Served, service: RecordingService, transport: str, made: list[Any], activate: Activate
-) -> None:
-    """Requests name the database and the namespace."""
-
-    def read(client: Client) -> Any:
-        keys = [client.key(KIND, "a", "Child", 1), client.key(KIND, 1)]
-        return _fetch(client), client.get_multi(keys)
-
-    with connected(running, transport, database="named", namespace="n") as client:
-        stock = _outcome(service, client, read)
-        assert {request.database_id for request in stock[1]} == {"named"}
-        assert _outcome(service, activate(client), read) == stock
-    assert {type(request) for request in made} == {LookupBytes, QueryBytes}
 
 
 class _TheirIterator(query_module.Iterator):
