@@ -10,7 +10,7 @@ import pytest
 
 import lazyentity
 from lazyentity.patches.registry import EitherSeam, Patch, Seam
-from tests.patches.seams import ORIGINALS, standing
+from tests.patches.conftest import is_stock
 
 
 @pytest.mark.parametrize(
@@ -21,7 +21,7 @@ def test_unknown_names_are_refused(function: Callable[..., None], names: Any) ->
     """A name that is not known is a ValueError that lists those that are; nothing is changed."""
     with pytest.raises(ValueError, match=r"unknown client '.*'; known are .*'datastore'"):
         function(*names)
-    assert standing() == ORIGINALS
+    assert is_stock()
     lazyentity.patch()
     with pytest.raises(ValueError, match="unknown client"):
         lazyentity.unpatch(*names)

@@ -13,9 +13,8 @@ import pytest
 from google.cloud import datastore
 
 import lazyentity
-from tests.patches.conftest import Make
+from tests.patches.conftest import Make, is_stock
 from tests.patches.order_program import read
-from tests.patches.seams import ORIGINALS, standing
 from tests.support.concurrency import together
 
 Client = datastore.Client
@@ -83,7 +82,7 @@ def test_patching_from_many_threads(make: Make, stock_contents: Any) -> None:
 
     assert together(THREADS, work) == [True] * THREADS
     lazyentity.unpatch()
-    assert standing() == ORIGINALS
+    assert is_stock()
     assert read(client) == {"classes": ["Entity"], "contents": stock_contents}
     lazyentity.patch()
     assert read(client) == {"classes": ["LazyEntity"], "contents": stock_contents}

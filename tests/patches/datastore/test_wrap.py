@@ -14,10 +14,9 @@ from google.cloud.datastore.query import PropertyFilter, Query
 
 import lazyentity
 from lazyentity.codec import messages
-from tests.patches.conftest import Make
+from tests.patches.conftest import Make, is_stock
 from tests.patches.datastore.activations import READS, Reads
 from tests.patches.order_program import COUNT, KIND, read
-from tests.patches.seams import ORIGINALS, standing
 from tests.support.describing import describe, entity_types
 
 Client = datastore.Client
@@ -31,7 +30,7 @@ def nothing_changes(*objects: object) -> Iterator[None]:
     """Check that no seam is touched inside, and that ``objects`` keep class and attributes."""
     before = [(type(one), dict(vars(one))) for one in objects]
     yield
-    assert standing() == ORIGINALS
+    assert is_stock()
     assert [(type(one), dict(vars(one))) for one in objects] == before
 
 
