@@ -54,7 +54,7 @@ def _materialize(response: Any) -> list[Entity]:
 
 STOCK = Side(datastore_types.LookupResponse.deserialize, _convert_stock)
 LAZY = Side(responses.LookupResponse.deserialize, _convert)
-"""The conversion of ``get_multi`` in `lazyentity.patches.datastore.lookups`."""
+"""The conversion of ``get_multi`` in `lazyentity.patches.datastore.reads`."""
 EAGER_SIDE = Side(lambda raw: responses.LookupResponse.deserialize(raw, STOCK_READER), _convert)
 """The lazy side of an eager client: stock entities again."""
 MATERIALIZED = Side(LAZY.deserialize, _materialize)

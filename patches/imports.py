@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import itertools
 import sys
-from collections.abc import Callable, Sequence
-from importlib.machinery import ModuleSpec, PathFinder
-from types import ModuleType
+from collections.abc import Callable
 from typing import Any
 
 from lazyentity.codec.describing import safe_repr
@@ -27,34 +26,13 @@ def wrapt() -> Any:
 
 
 def problem_with_wrapt() -> str | None:
-    """Return why wrapt cannot be imported; None if it can, and then it was imported."""
+    """Return why wrapt cannot be used; None if it can, and then it was imported."""
     try:
-        other = _module_of_application()
-        if other is not None:
-            return f"{other} is not the library wrapt; rename it"
-        wrapt()
+        found = wrapt()
     except Exception as error:  # noqa: BLE001  # a module of the application's may raise any
         return f"wrapt cannot be imported ({safe_repr(error)}); install wrapt>=2"
-    return None
-
-
-def _module_of_application() -> str | None:
-    """Return the file of a module ``wrapt`` that is not the library; None if there is none.
-
-    Such a module is not imported: it may do anything.
-    """
-    loaded = sys.modules.get("wrapt")
-    if isinstance(loaded, ModuleType):
-        return None if hasattr(loaded, "resolve_path") else str(getattr(loaded, "__file__", loaded))
-    spec = importlib.util.find_spec("wrapt")
-    if spec is None:
-        return None
-    inside = spec.submodule_search_locations
-    # Bundlers have their own finders, which say nothing of folders.
-    if spec.has_location and (
-        inside is None or PathFinder.find_spec("wrapt.importer", inside) is None
-    ):
-        return spec.origin
+    if not hasattr(found, "resolve_path"):
+        return f"{getattr(found, '__file__', found)} is not the library wrapt; rename it"
     return None
 
 
@@ -83,9 +61,9 @@ class WhenImported:
         if self.is_imported():
             return True
         try:
-            return _found(self._module) is not None
-        except (ModuleNotFoundError, ValueError):
-            # A package around it is missing; or the module was imported without a spec.
+            return _is_found(self._module)
+        except ValueError:
+            # The module was imported without a spec.
             return False
 
     def is_imported(self) -> bool:
@@ -122,30 +100,14 @@ class WhenImported:
             self._action()
 
 
-def _found(module: str) -> ModuleSpec | None:
-    """Return the spec of a module; None, or an error of the import system, if there is none.
+def _is_found(module: str) -> bool:
+    """Whether a module could be imported, as far as the first package around it that has code.
 
-    Packages around the module that have code are not imported, because that can take seconds. The
-    import system imports namespace packages, from which other threads may be importing.
+    Such a package is not imported, because that can take seconds. The import system imports
+    namespace packages, from which other threads may be importing.
     """
-    name, *inner = module.split(".")
-    spec = importlib.util.find_spec(name)
-    for part in inner:
-        folders = spec.submodule_search_locations if spec else None
-        if spec is None or folders is None:
-            return None
-        name = f"{name}.{part}"
-        has_code = spec.origin is not None
-        spec = _found_in(name, folders) if has_code else importlib.util.find_spec(name)
-    return spec
-
-
-def _found_in(name: str, folders: Sequence[str]) -> ModuleSpec | None:
-    """Ask the finders of the import system for a module in the folders of its package."""
-    for finder in sys.meta_path:
-        # wrapt's finder asks the import system, which imports the packages around the module.
-        if not isinstance(finder, wrapt().importer.ImportHookFinder):
-            spec = finder.find_spec(name, folders, None)
-            if spec is not None:
-                return spec
-    return None
+    for name in itertools.accumulate(module.split("."), "{}.{}".format):
+        spec = importlib.util.find_spec(name)
+        if spec is None or spec.origin is not None:
+            return spec is not None
+    return True

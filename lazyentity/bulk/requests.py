@@ -24,8 +24,7 @@ from lazyentity._backend import mutation_parts
 from lazyentity.codec import shadow
 from lazyentity.codec.describing import describe_type, safe_repr
 from lazyentity.codec.keys import DIRECT
-from lazyentity.patches.api.protoplus import wrapped
-from lazyentity.patches.api.requests import CommitBytes, LookupBytes, append_mutation
+from lazyentity.patches.api.requests import CommitBytes, LookupBytes, append_mutation, wrapped
 from lazyentity.patches.api.transports import LazyDatastoreClient
 from lazyentity.patches.datastore.wrapping import reading
 

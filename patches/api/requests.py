@@ -11,7 +11,6 @@ from google.cloud.datastore_v1.types import datastore as datastore_pb2
 
 from lazyentity._backend import mutation_parts
 from lazyentity.codec import shadow
-from lazyentity.patches.api.protoplus import wrapped
 from lazyentity.patches.api.proxies import MessageProxy
 
 _LookupRequest: Any = datastore_pb2.LookupRequest.pb()
@@ -20,7 +19,7 @@ _Mutation: Any = datastore_pb2.Mutation.pb()
 _RunQueryRequest: Any = datastore_pb2.RunQueryRequest.pb()
 
 _new = object.__new__
-# Changeable.__setattr__ is in Python, and there is a mutation for each entity.
+# The setters of proto-plus and Changeable are in Python, and there is a mutation for each entity.
 _set = object.__setattr__
 
 # The fields of the request that batches make, with their types.
@@ -31,6 +30,18 @@ _COMMIT_FIELDS: dict[str, tuple[type, ...]] = {
     "transaction": (bytes,),
     "mutations": (list,),
 }
+
+
+def wrapped(kind: Any, message: Any) -> Any:
+    """Return what ``kind.wrap(message)`` returns, without proto-plus's own setters.
+
+    Args:
+        kind: a subclass of ``proto.Message``.
+        message: an upb message of the class ``kind.pb()``.
+    """
+    wrapper = _new(kind)
+    _set(wrapper, "_pb", message)
+    return wrapper
 
 
 class Changeable(MessageProxy):

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from apache_beam.io.gcp.datastore.v1new import types
 from google.cloud.datastore.entity import Entity
@@ -13,8 +14,13 @@ from proto.datetime_helpers import DatetimeWithNanoseconds
 from lazyentity._backend import stock_from_raw
 from lazyentity._mode import gives_stock
 from lazyentity.codec.undecoded import UNDECODED, undecoded_template
-from lazyentity.entity import LazyEntity
+from lazyentity.entity import LazyEntity, touched_attributes
+from lazyentity.patches.beam.seams import CLIENT
+from lazyentity.profiling import observer
 from lazyentity.storage.lazyvaluedict import LazyValueDict
+
+if TYPE_CHECKING:
+    from lazyentity.profiling.counters import EntityCounts
 
 _new_dict = LazyValueDict.__new__
 _fill = dict.update
@@ -298,3 +304,65 @@ def _changed(
         del made.properties[name]
     made.properties.update(assigned)
     return made
+
+
+class _Counted(ElementProperties):
+    """The properties of an element whose entity is counted.
+
+    Attributes:
+        _entity_counts: of the entity.
+    """
+
+    __slots__ = ("_entity_counts",)
+
+    _entity_counts: EntityCounts
+
+    def _compute(self, name: Any) -> Any:
+        made = super()._compute(name)
+        self._entity_counts.decode((name,))
+        return made
+
+
+def count_element(element: Any, entity_counts: EntityCounts) -> None:
+    """Count the reads of an element that was just made.
+
+    Args:
+        element: lazy. Out of bytes, as in another process, it comes without the count.
+        entity_counts: of its entity.
+    """
+    entity_counts.without_options += 1
+    properties: Any = _Counted.from_entity(element._entity())
+    properties._entity_counts = entity_counts
+    vars(element)["properties"] = properties
+
+
+def replace_from_client_entity(original: Any, is_active: Callable[[], bool]) -> Any:
+    """Replace ``types.Entity.from_client_entity``, a static method."""
+    convert = original.__func__
+
+    @functools.wraps(convert)
+    def from_client_entity(client_entity: Any) -> Any:
+        # Strict and detached entities are of other classes, and refuse or convert by themselves.
+        if type(client_entity) is LazyEntity and is_active() and CLIENT.guard.is_intact():
+            element = _element(client_entity)
+            if element is not None:
+                if observer.data is not None and client_entity._entity_counts is not None:
+                    count_element(element, client_entity._entity_counts)
+                return element
+        return convert(client_entity)
+
+    return staticmethod(from_client_entity)
+
+
+def _element(entity: LazyEntity) -> LazyElement | None:
+    """Make an element of an entity of which nothing but its key was read, and nothing changed."""
+    if entity._decoded() or len(entity) != len(entity._shape.ordinals):
+        return None
+    attributes = touched_attributes(entity)
+    # Beam looks at the keys of embedded entities.
+    is_read = attributes and not _has_only_its_key(entity, attributes)
+    return None if is_read or entity._deleted_attributes else lazy(entity._raw)
+
+
+def _has_only_its_key(entity: LazyEntity, attributes: dict[str, Any]) -> bool:
+    return [*attributes] == ["key"] and attributes["key"] is entity._wire_key()

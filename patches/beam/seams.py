@@ -27,7 +27,7 @@ _TYPES = "apache_beam.io.gcp.datastore.v1new.types"
 _CONVERSION = Seam(
     _TYPES,
     "Entity.from_client_entity",
-    replacing("beam.conversion", "replace_from_client_entity"),
+    replacing("beam.elements", "replace_from_client_entity"),
 )
 _QUERY_FN = Seam(
     _CONNECTOR, "ReadFromDatastore._QueryFn", replacing("beam.reads", "replace_query_fn")

@@ -21,7 +21,6 @@ _PAGES = "google.api_core.page_iterator"
 _SERVICE = "google.cloud.datastore_v1.services.datastore"
 _ASYNC_API = f"{_SERVICE}.async_client"
 _BATCH = "google.cloud.datastore.batch"
-_CALLS = "datastore.replacements"
 _CLIENT = "google.cloud.datastore.client"
 _ENTITY = "google.cloud.datastore.entity"
 _HELPERS = "google.cloud.datastore.helpers"
@@ -29,24 +28,27 @@ _HTTP = "google.cloud.datastore._http"
 _KEY = "google.cloud.datastore.key"
 _QUERY = "google.cloud.datastore.query"
 
+_READS = "datastore.reads"
+_WRITES = "datastore.writes"
+
 CONVERSION: Final = Seam(
-    _HELPERS, "entity_from_protobuf", replacing(_CALLS, "replace_entity_from_protobuf")
+    _HELPERS, "entity_from_protobuf", replacing(_READS, "replace_entity_from_protobuf")
 )
 _INNER: Final = (
     CONVERSION,
-    Seam(_HELPERS, "entity_to_protobuf", replacing(_CALLS, "replace_entity_to_protobuf")),
-    Seam(_CLIENT, "Client._datastore_api", replacing(_CALLS, "replace_api")),
-    Seam(_BATCH, "Batch.put", replacing(_CALLS, "replace_put")),
-    Seam(_KEY, "Key.to_protobuf", replacing(_CALLS, "replace_key_to_protobuf")),
-    Seam(_QUERY, "Iterator._next_page", replacing(_CALLS, "replace_next_page")),
+    Seam(_HELPERS, "entity_to_protobuf", replacing(_WRITES, "replace_entity_to_protobuf")),
+    Seam(_CLIENT, "Client._datastore_api", replacing(_READS, "replace_api")),
+    Seam(_BATCH, "Batch.put", replacing(_WRITES, "replace_put")),
+    Seam(_KEY, "Key.to_protobuf", replacing(_WRITES, "replace_key_to_protobuf")),
+    Seam(_QUERY, "Iterator._next_page", replacing(_READS, "replace_next_page")),
 )
 """The seams that replacements of other seams go past."""
 
 _ENTRIES: Final = (
-    Seam(_CLIENT, "Client.get_multi", replacing(_CALLS, "replace_get_multi")),
-    Seam(_CLIENT, "Client.put_multi", replacing(_CALLS, "replace_put_multi")),
-    Seam(_ASYNC_API, "DatastoreAsyncClient.lookup", replacing(_CALLS, "replace_async_lookup")),
-    Seam(_ASYNC_API, "DatastoreAsyncClient.run_query", replacing(_CALLS, "replace_async_query")),
+    Seam(_CLIENT, "Client.get_multi", replacing(_READS, "replace_get_multi")),
+    Seam(_CLIENT, "Client.put_multi", replacing(_WRITES, "replace_put_multi")),
+    Seam(_ASYNC_API, "DatastoreAsyncClient.lookup", replacing(_READS, "replace_async_lookup")),
+    Seam(_ASYNC_API, "DatastoreAsyncClient.run_query", replacing(_READS, "replace_async_query")),
 )
 
 _PASSED_BY: Final = {

@@ -17,10 +17,14 @@ from lazyentity._mode import require_flag
 from lazyentity.codec.describing import describe_type, safe_repr
 from lazyentity.patches import adapters
 from lazyentity.patches.clients import wrapping_of
-from lazyentity.patches.datastore.apis import lazy_api
-from lazyentity.patches.datastore.lookups import look_up
-from lazyentity.patches.datastore.queries import next_page, unboxed_of_query
-from lazyentity.patches.datastore.reading import read_message
+from lazyentity.patches.datastore.reads import (
+    ApiProperty,
+    lazy_api,
+    look_up,
+    next_page,
+    read_message,
+    unboxed_of_query,
+)
 from lazyentity.patches.datastore.seams import CLIENT
 from lazyentity.readers import LAZY, STOCK, prepared_reader
 
@@ -69,7 +73,7 @@ class _LazyWrapper:
 class _LazyClient(_LazyWrapper, datastore_client.Client):
     """The differences of a wrapped client; a caller's own subclass goes before it."""
 
-    @property
+    @ApiProperty
     def _datastore_api(self) -> Any:
         api = super()._datastore_api
         if not self._lazyentity_reader.is_stock:

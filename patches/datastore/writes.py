@@ -1,11 +1,14 @@
-"""Entities on their way to the server, encoded without proto-plus.
+"""Keys and entities on their way to the server, encoded without proto-plus.
 
 Mutations of batches keep their entities in bytes until somebody looks at them. The batch's list of
 mutations stays the client's own.
+
+Each ``replace_...`` is the ``replace`` of a :class:`~lazyentity.patches.registry.Seam`.
 """
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable
 from typing import Any, Final
 
@@ -16,18 +19,41 @@ from google.cloud.datastore.transaction import Transaction
 from google.cloud.datastore_v1.types import datastore as datastore_pb2
 from google.cloud.datastore_v1.types import entity as entity_pb2
 
+from lazyentity._backend import key_message
 from lazyentity.codec.errors import refuse_undecoded
 from lazyentity.codec.keys import DIRECT
 from lazyentity.encoding import entity_message, sendable_entity
-from lazyentity.patches.api.protoplus import wrapped
-from lazyentity.patches.api.requests import MutationBytes
+from lazyentity.patches.api.requests import MutationBytes, wrapped
 from lazyentity.patches.datastore.seams import CLIENT
 
+_Function = Callable[..., Any]
+_IsActive = Callable[[], bool]
 _Mutation: Any = datastore_pb2.Mutation.pb()
-
 _BATCHES: Final = frozenset((Batch, Transaction))
 # No code of the caller runs between the items of these.
 _SEQUENCES: Final = frozenset((list, tuple))
+
+
+def key_to_protobuf(key: Any, original: Callable[[Any], Any]) -> Any:
+    """Return the ``google.cloud.datastore_v1.types.Key`` of a key.
+
+    Args:
+        key: a ``google.cloud.datastore.Key``.
+        original: the client's own ``Key.to_protobuf``. It makes the message of a key of any other
+            class, and raises the error of a key without a message.
+    """
+    message = key_message(key) if type(key) is Key and DIRECT else None
+    return original(key) if message is None else wrapped(entity_pb2.Key, message)
+
+
+def replace_key_to_protobuf(original: _Function, is_active: _IsActive) -> _Function:
+    """Replace the method that makes the message of a key."""
+
+    @functools.wraps(original)
+    def to_protobuf(self: Any) -> Any:
+        return key_to_protobuf(self, original) if is_active() else original(self)
+
+    return to_protobuf
 
 
 def entity_to_protobuf(entity: Any, original: Callable[[Any], Any]) -> Any:
@@ -50,6 +76,16 @@ def entity_to_protobuf(entity: Any, original: Callable[[Any], Any]) -> Any:
     except ValueError as error:
         refuse_undecoded(entity, error)
         raise
+
+
+def replace_entity_to_protobuf(original: _Function, is_active: _IsActive) -> _Function:
+    """Replace the function that makes the message of an entity."""
+
+    @functools.wraps(original)
+    def replacement(entity: Any) -> Any:
+        return entity_to_protobuf(entity, original) if is_active() else original(entity)
+
+    return replacement
 
 
 def put_entity(batch: Any, entity: Any) -> bool:
@@ -112,3 +148,36 @@ def _put(batch: Any, entity: Any, project: Any, database: Any) -> bool:
         if is_partial:
             batch._partial_key_entities.append(entity)
     return True
+
+
+def replace_put_multi(original: _Function, is_active: _IsActive) -> _Function:
+    """Replace the method that writes entities, also for ``put``."""
+
+    @functools.wraps(original)
+    def put_multi(self: Any, entities: Any, retry: Any = None, timeout: Any = None) -> None:
+        if not is_active() or isinstance(entities, Entity):
+            original(self, entities, retry=retry, timeout=timeout)
+        elif entities:
+            # As the original, but for put_each().
+            batch = self.current_batch
+            if batch is not None:
+                for entity in entities:
+                    batch.put(entity)
+                return
+            batch = self.batch()
+            batch.begin()
+            put_each(batch, entities)
+            batch.commit(retry=retry, timeout=timeout)
+
+    return put_multi
+
+
+def replace_put(original: _Function, is_active: _IsActive) -> _Function:
+    """Replace the method that puts an entity into a batch."""
+
+    @functools.wraps(original)
+    def put(self: Any, entity: Any) -> None:
+        if not (is_active() and put_entity(self, entity)):
+            original(self, entity)
+
+    return put

@@ -21,7 +21,7 @@ from lazyentity._mode import eager
 from lazyentity.codec import errors
 from lazyentity.codec.undecoded import UNDECODED
 from lazyentity.entity import LazyEntity
-from lazyentity.patches.api.entities import EntityHandle
+from lazyentity.patches.api.responses import EntityHandle
 from lazyentity.patches.ndb.mappings import ModelMapping, mapping_for, named_kind, ndb_key
 from lazyentity.patches.ndb.seams import CLIENT, CONVERSION
 from lazyentity.patches.ndb.structured import Dotted

@@ -16,8 +16,7 @@ from wrapt import ObjectProxy
 
 from lazyentity._backend import EntityBytes, EntityReader, ReadRpc
 from lazyentity.patches import notices
-from lazyentity.patches.api.entities import EntityHandle, EntityResult
-from lazyentity.patches.api.responses import RunQueryResponse
+from lazyentity.patches.api.responses import EntityHandle, EntityResult, RunQueryResponse
 from lazyentity.patches.api.transports import LazyDatastoreGrpcTransport
 from lazyentity.patches.ndb.mappings import ndb_key
 from lazyentity.patches.ndb.seams import CLIENT, MESSAGE_CONVERSION

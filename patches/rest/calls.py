@@ -1,39 +1,37 @@
 """The replacements of methods of the clients of the REST API.
 
-Each client is its own package with the same classes. The functions here make a ``replace`` of
-a :class:`~lazyentity.patches.registry.Seam` for one of them.
+Each client is its own package with the same classes.
 """
 
 from __future__ import annotations
 
 import functools
+import inspect
 import sys
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lazyentity.patches import notices
-from lazyentity.patches.rest.profiling import count_entity
-from lazyentity.patches.rest.properties import JsonProperties, LazyProperties
+from lazyentity.patches.rest.properties import JsonProperties, LazyProperties, RawJsonProperties
 from lazyentity.patches.rest.responses import AsyncResponse, SyncResponse
 from lazyentity.patches.spec import ClientSpec
 from lazyentity.profiling import observer
+
+if TYPE_CHECKING:
+    from lazyentity.profiling.counters import EntityCounts, ProfileData
 
 _Replace = Callable[[Any, Callable[[], bool]], Any]
 
 _READS = (":lookup", ":runQuery")
 
 
-def replacing_post(
-    described: ClientSpec, *, is_async: bool = False, of_session: bool = False
-) -> _Replace:
+def replacing_post(described: ClientSpec, *, of_session: bool) -> _Replace:
     """Return the ``replace`` of a function that sends a request.
 
     Args:
         described: the client.
-        is_async: whether it is a coroutine function.
         of_session: whether it is a method of a session, which other clients call as well.
     """
-    kind = AsyncResponse if is_async else SyncResponse
 
     def is_lazy(sender: Any, url: Any) -> bool:
         """Whether a request is a read whose response the client's own classes convert."""
@@ -46,13 +44,16 @@ def replacing_post(
         client = sys.modules[f"{described.waits_for_import}.datastore"].Datastore
         return (of_session or type(sender) is client) and described.guard.is_intact()
 
-    def proxy_of(response: Any) -> Any:
-        # A mock may give the same object again.
-        is_own = type(response) is kind.proxied_type()
-        # What a session returns may be read by other code, which expects parsed properties.
-        return kind(response, takes_serialised=not of_session) if is_own else response
-
     def replace(original: Any, is_active: Callable[[], bool]) -> Any:
+        is_async = inspect.iscoroutinefunction(original)
+        kind = AsyncResponse if is_async else SyncResponse
+
+        def proxy_of(response: Any) -> Any:
+            # A mock may give the same object again.
+            is_own = type(response) is kind.proxied_type()
+            # What a session returns may be read by other code, which expects parsed properties.
+            return kind(response, takes_serialised=not of_session) if is_own else response
+
         @functools.wraps(original)
         def post(sender: Any, url: Any, *args: Any, **kwargs: Any) -> Any:
             makes_proxy = is_lazy(sender, url)
@@ -68,6 +69,52 @@ def replacing_post(
         return post_later if is_async else post
 
     return replace
+
+
+class _Counted:
+    """The JSON properties of a counted entity.
+
+    Args:
+        received: the properties.
+        entity_counts: of the entity.
+    """
+
+    __slots__ = ("_entity_counts", "_received")
+
+    def __init__(self, received: JsonProperties, entity_counts: EntityCounts) -> None:
+        self._received = received
+        self._entity_counts = entity_counts
+
+    def parsed(self, name: str) -> Any:
+        """As :meth:`~lazyentity.patches.rest.properties.JsonProperties.parsed`."""
+        parsed = self._received.parsed(name)
+        self._entity_counts.decode((name,))
+        return parsed
+
+
+def count_entity(properties: LazyProperties, key: Any, data: ProfileData) -> None:
+    """Count an entity of a client of the REST API.
+
+    The size of its serialised properties counts; 0, if they came parsed.
+
+    Args:
+        properties: of the entity. Not its attribute, which a class of an application may change.
+        key: of the entity.
+        data: of the profile.
+    """
+    received = properties._received
+    size = sum(map(len, received.values())) if type(received) is RawJsonProperties else 0
+    counts = data.counts(_kind_of(key)).receive(received, size)
+    properties._received = _Counted(received, counts)  # type: ignore[assignment]  # parses alike
+
+
+def _kind_of(key: Any) -> str | None:
+    """Return the kind in a key; None without one, and for keys of an application's own form."""
+    try:
+        kind = key.path[-1].kind
+    except Exception:  # noqa: BLE001  # of the application's code
+        return None
+    return kind if type(kind) is str else None
 
 
 def replace_init(original: Any, is_active: Callable[[], bool]) -> Any:

@@ -5,8 +5,11 @@ Nothing of the client is imported before the application imports it.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 from lazyentity.patches.guard import Guard, paths_of
-from lazyentity.patches.registry import EitherSeam, Seam, replacing
+from lazyentity.patches.registry import EitherSeam, Seam, ours, replacing
 from lazyentity.patches.spec import ClientSpec
 
 
@@ -21,19 +24,25 @@ def rest_client(
     """Return the description of a client.
 
     Args:
-        name: that ``patch()`` takes. The package in ``lazyentity.patches`` that is named like it,
-            with underscores, has a module ``calls``.
+        name: that ``patch()`` takes.
         distribution: the installed distribution.
         supported: the versions, as in a requirement.
         package: the package of the client.
         session: module and path of the function that sends requests of every kind.
         response: module and path of the function that parses the JSON of a response.
     """
-    calls = f"{name.replace('-', '_')}.calls"
+
+    def sending(*, of_session: bool) -> Callable[..., Any]:
+        def replace(original: Any, is_active: Callable[[], bool]) -> Any:
+            replacing_post = ours("rest.calls", "replacing_post")
+            return replacing_post(client, of_session=of_session)(original, is_active)
+
+        return replace
+
     post = EitherSeam(
-        Seam(f"{package}.datastore", "Datastore._post", replacing(calls, "replace_post")),
+        Seam(f"{package}.datastore", "Datastore._post", sending(of_session=False)),
         # Before 9.2, each method of the client sends by itself.
-        Seam(*session, replacing(calls, "replace_session_post")),
+        Seam(*session, sending(of_session=True)),
     )
     init = Seam(f"{package}.entity", "Entity.__init__", replacing("rest.calls", "replace_init"))
     passed_by = {
@@ -58,7 +67,7 @@ def rest_client(
         f"{package}.value": ("Value.__init__", "Value._get_supported_types", "Value.from_repr"),
         response[0]: (response[1],),
     }
-    return ClientSpec(
+    client = ClientSpec(
         name=name,
         distribution=distribution,
         supported=supported,
@@ -68,3 +77,4 @@ def rest_client(
         seams=[post, init],
         uses={f"{package}.datastore": ("Datastore._build_lookup_result",)},
     )
+    return client

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import pytest
 
-from lazyentity.patches.clients import CLIENTS, PACKAGES, ClientName, register
+from lazyentity.patches.clients import CLIENTS, register
 from lazyentity.patches.spec import ClientSpec, is_supported
 from tests.support.forks import answer
-from tools import clients
 
 _PROGRAM = """
 import json, logging, sys, warnings
@@ -159,11 +158,3 @@ class TestRegistering:
         with pytest.raises(ValueError, match="'new' is over 'nosuch', which is unknown"):
             register(self._client("new", "datastore", "nosuch"))
         assert "new" not in CLIENTS
-
-
-class TestTheList:
-    """setup.py, the tools and the docs read the sources of what patch() imports."""
-
-    def test_type_checkers_know_the_names(self) -> None:
-        assert get_args(ClientName) == tuple(CLIENTS)
-        assert list(PACKAGES) == [clients.package_of(name) for name in CLIENTS]

@@ -7,41 +7,10 @@ from typing import Any
 from unittest import mock
 
 import pytest
-from google.cloud import datastore
-from google.cloud.datastore import batch as batch_module
-from google.cloud.datastore import client as client_module
-from google.cloud.datastore import helpers
-from google.cloud.datastore import query as query_module
-from google.cloud.datastore_v1.services.datastore.async_client import DatastoreAsyncClient
 
 import lazyentity
 from lazyentity.patches.registry import EitherSeam, Patch, Seam
-from tests.patches.seams import ORIGINALS, standing
-
-SEAMS: list[tuple[Any, str]] = [
-    (datastore.Key, "to_protobuf"),
-    (client_module.Client, "put_multi"),
-    (batch_module.Batch, "put"),
-    (client_module.Client, "get_multi"),
-    (query_module.Iterator, "_next_page"),
-    (helpers, "entity_from_protobuf"),
-    (helpers, "entity_to_protobuf"),
-    (client_module.Client, "_datastore_api"),
-    (DatastoreAsyncClient, "lookup"),
-    (DatastoreAsyncClient, "run_query"),
-]
-"""Written by hand: the declared seams are what the test below is to check."""
-
-Client = datastore.Client
-
-
-def test_patching_replaces_these_and_nothing_else() -> None:
-    """The attributes on the path of reads and writes."""
-    lazyentity.patch("datastore")
-    now = standing()
-    assert now.keys() == ORIGINALS.keys()
-    changed = sorted(place for place in now if now[place] != ORIGINALS[place])
-    assert changed == sorted((holder.__name__, name) for holder, name in SEAMS)
+from tests.patches.conftest import is_stock
 
 
 @pytest.mark.parametrize(
@@ -52,7 +21,7 @@ def test_unknown_names_are_refused(function: Callable[..., None], names: Any) ->
     """A name that is not known is a ValueError that lists those that are; nothing is changed."""
     with pytest.raises(ValueError, match=r"unknown client '.*'; known are .*'datastore'"):
         function(*names)
-    assert standing() == ORIGINALS
+    assert is_stock()
     lazyentity.patch()
     with pytest.raises(ValueError, match="unknown client"):
         lazyentity.unpatch(*names)
@@ -115,25 +84,3 @@ def test_the_first_of_two_seams_that_is_there(lacking: str | None) -> None:
         if lacking is not None:
             with pytest.raises(AttributeError, match="older"):
                 patch.apply()
-
-
-def test_a_property_keeps_its_setter(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One that somebody gave it, or else the text of the error."""
-    holder: Any = client_module.Client
-    name = "_datastore_api"
-    original = vars(holder)[name]
-
-    def set_attribute() -> str:
-        try:
-            setattr(holder.__new__(holder), name, 1)
-        except AttributeError as error:
-            return str(error)
-        return "was set"
-
-    for given in (original, original.setter(lambda holder, value: None)):
-        monkeypatch.setattr(holder, name, given)
-        stock = set_attribute()
-        lazyentity.patch("datastore")
-        assert vars(holder)[name] is not given
-        assert set_attribute() == stock
-        lazyentity.unpatch()

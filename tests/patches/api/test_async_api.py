@@ -6,17 +6,13 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import nullcontext
 from typing import Any
-from unittest import mock
 
 import pytest
-from google.api_core import exceptions
-from google.auth.credentials import AnonymousCredentials
 from google.cloud import datastore
 from google.cloud.datastore import helpers
 from google.cloud.datastore_v1.types import datastore as datastore_pb2
 
 import lazyentity
-from lazyentity.patches.api.responses import LookupResponse, RunQueryResponse
 from tests.patches.conftest import Ports
 from tests.patches.order_program import KIND
 from tests.support.asynchronous import async_api
@@ -114,19 +110,6 @@ def _as_lists(result: Any) -> Any:
     return list(result) if isinstance(result, tuple) else result
 
 
-def test_responses_are_not_parsed(ports: Ports) -> None:
-    """The responses are the proxies that the blocking client gets."""
-
-    async def read(api: Any) -> Any:
-        return await api.lookup(_lookup_request(1)), await api.run_query(_query_request())
-
-    lazyentity.patch("datastore")
-    assert list(map(type, run(ports, read))) == [LookupResponse, RunQueryResponse]
-    lazyentity.unpatch()
-    real = [datastore_pb2.LookupResponse, datastore_pb2.RunQueryResponse]
-    assert list(map(type, run(ports, read))) == real
-
-
 def test_clients_made_before_and_after(ports: Ports) -> None:
     """A client is lazy while the process is patched, whenever it was made."""
 
@@ -145,75 +128,3 @@ def test_clients_made_before_and_after(ports: Ports) -> None:
 
     lazy, stock = {"LazyEntity"}, {"Entity"}
     assert run(ports, toggling) == [stock, lazy, lazy, stock, stock, lazy, lazy]
-
-
-def test_errors_are_stocks(ports: Ports) -> None:
-    """A refused request, a server that is not there, and a closed connection."""
-
-    async def refused(api: Any) -> Any:
-        return await api.lookup(request={"project_id": PROJECT, "keys": [_partial()]})
-
-    async def unreachable(api: Any) -> Any:
-        async with async_api(_CLOSED_PORT) as other:
-            return await other.run_query(_query_request(), retry=None)
-
-    async def closed(api: Any) -> Any:
-        await api.run_query(_query_request())
-        await api.transport.grpc_channel.close()
-        return await api.run_query(_query_request())
-
-    async def mistaken(api: Any) -> Any:
-        return await api.lookup(request=_lookup_request(1), project_id=PROJECT)
-
-    def _partial() -> Any:
-        return datastore.Key(KIND, project=PROJECT).to_protobuf()
-
-    def errors() -> list[Any]:
-        raised = []
-        for scenario in (refused, unreachable, closed, mistaken):
-            with pytest.raises(Exception, match=r".") as caught:
-                run(ports, scenario)
-            text = "" if scenario is unreachable else str(caught.value)
-            raised.append((caught.type, text))
-        return raised
-
-    stock = errors()
-    assert stock[0][0] is exceptions.InvalidArgument
-    lazyentity.patch("datastore")
-    assert errors() == stock
-
-
-def test_writes(ports: Ports) -> None:
-    """A lazy entity is written back as it was received; the request is that of stock."""
-
-    async def copy(api: Any) -> Any:
-        sent = []
-        stub = api.transport.commit
-        serialize = stub._request_serializer
-
-        def note(request: Any) -> bytes:
-            raw: bytes = serialize(request)
-            sent.append(datastore_pb2.CommitRequest.deserialize(raw))
-            return raw
-
-        stub._request_serializer = note
-        (entity,) = _entities((await api.lookup(_lookup_request(2))).found)
-        # The keys of the other tests stay as they are.
-        entity.key = datastore.Key("Copied", 2, project=PROJECT)
-        entity["number"] += 1
-        batch = datastore.Client(project=PROJECT, credentials=AnonymousCredentials()).batch()
-        with mock.patch.object(batch, "_commit"):
-            batch.begin()
-            batch.put(entity)
-        response = await api.commit(
-            request={
-                "project_id": PROJECT,
-                "mode": datastore_pb2.CommitRequest.Mode.NON_TRANSACTIONAL,
-                "mutations": batch.mutations,
-            }
-        )
-        return sent, len(response.mutation_results)
-
-    stock = run(ports, copy)
-    lazyentity.patch("datastore")
-    assert run(ports, copy) == stock

@@ -25,7 +25,7 @@ from lazyentity.patches.api.requests import (
     commit_request,
     query_head,
 )
-from lazyentity.patches.datastore.keys import key_to_protobuf
+from lazyentity.patches.datastore.writes import key_to_protobuf
 
 _stock_to_protobuf: Any = Key.to_protobuf
 

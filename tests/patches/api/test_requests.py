@@ -19,7 +19,6 @@ from google.cloud.datastore_v1.services.datastore.transports import grpc as grpc
 from tests.patches.conftest import Make
 from tests.patches.datastore.activations import ACTIVATIONS, LAZILY, Activate
 from tests.patches.order_program import COUNT, KIND, read
-from tests.support.subprocesses import answer
 
 Client = datastore.Client
 
@@ -90,20 +89,12 @@ def _batch(client: Client) -> None:
 
 
 SEND: dict[str, Callable[[Client], object]] = {
-    "get": lambda client: client.get(client.key(KIND, 1)),
     "get in time": lambda client: client.get(client.key(KIND, 1), timeout=17),
     "get_multi": lambda client: client.get_multi(
         [client.key(KIND, 1), client.key(KIND, "two")], eventual=True
     ),
-    "fetch": lambda client: list(
-        client.query(kind=KIND, order=["number"]).fetch(limit=2, offset=1)
-    ),
     "fetch in time": lambda client: list(client.query(kind=KIND).fetch(timeout=17)),
-    "put": lambda client: client.put(_entity(client, KIND, "put")),
     "put in time": lambda client: client.put(_entity(client, KIND, "put"), timeout=17),
-    "delete_multi": lambda client: client.delete_multi(
-        [client.key(KIND, number) for number in (71, 72)]
-    ),
     "a batch": _batch,
 }
 
@@ -191,21 +182,3 @@ def test_records_are_those_of_the_stock_client(
         classes, lazy = logged(activate)
         assert lazy == stock
         assert classes == ["LazyEntity" if activate in LAZILY else "Entity"]
-
-
-def test_switched_on_from_the_environment(ports: dict[str, int], stock_contents: Any) -> None:
-    """With GOOGLE_SDK_PYTHON_LOGGING_SCOPE=google everything is logged, and reads go on working."""
-    result = answer(
-        "-c",
-        f"""
-import io, json, sys
-import lazyentity.auto
-from tests.support.clients import make_client
-from tests.patches.order_program import read
-sys.stderr = io.StringIO()
-print(json.dumps(read(make_client({ports["grpc"]}, "grpc"))))
-""",
-        GOOGLE_SDK_PYTHON_LOGGING_SCOPE="google",
-    )
-    assert result["classes"] == ["LazyEntity"]
-    assert result["contents"] == stock_contents

@@ -12,22 +12,18 @@ from typing import Any
 
 import proto
 import pytest
-from google.cloud import datastore
 from google.cloud.datastore import helpers
 from google.cloud.datastore_v1.types import datastore as datastore_pb2
 from google.cloud.datastore_v1.types import entity as entity_pb2
 from google.cloud.datastore_v1.types import query as query_pb2
 from google.protobuf import timestamp_pb2
-from google.protobuf.message import DecodeError
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-import lazyentity
 from lazyentity._backend import stock_from_raw
 from lazyentity.patches.api import responses
 from lazyentity.readers import LAZY
 from tests.conftest import IMPLEMENTATIONS
-from tests.patches.order_program import COUNT, KIND
 from tests.support.clients import EXPLAINS
 from tests.support.snapshots import outcome, snapshot
 from tests.support.strategies import wire
@@ -212,82 +208,6 @@ class TestReadOnly:
             with pytest.raises(AttributeError, match=f"'{field}'"):
                 delattr(message, field)
         assert message == copy.copy(_all_proxies()[name])
-
-    def test_a_copy_can_be_changed(self, name: str) -> None:
-        """copy.copy() gives the client's own message, independent of the original."""
-        message = _all_proxies()[name]
-        changed = copy.copy(message)
-        for field in _names_of(message):
-            if isinstance(changed, proto.Message):
-                delattr(changed, field)
-            else:
-                changed.ClearField(field)
-        assert changed == message.__class__()
-        assert message != changed
-        assert message == copy.copy(_all_proxies()[name])
-
-
-@pytest.mark.parametrize(
-    "response", [LOOKUPS["everything"], QUERIES["everything"]], ids=["lookup", "query"]
-)
-def test_truncated_responses_are_refused_at_once(response: Any) -> None:
-    """As by stock, a response that is cut off is a DecodeError where it is received."""
-    proxy = type(_proxy(response))
-    whole = type(response).serialize(response)
-    refused = 0
-    for length in range(len(whole)):
-        try:
-            expected = type(response).deserialize(whole[:length])
-        except DecodeError:
-            refused += 1
-            with pytest.raises(DecodeError):
-                proxy.deserialize(whole[:length])
-        else:
-            assert proxy.deserialize(whole[:length]) == expected
-    # Between two fields a message can be cut unnoticed, but nowhere else.
-    assert refused > len(whole) * 0.9
-
-
-class TestOverTheWire:
-    """Responses of the API object of a real client, while patched."""
-
-    def test_reads(self, client: datastore.Client) -> None:
-        where = {"project_id": client.project}
-        keys = [client.key(KIND, number).to_protobuf() for number in (1, 77)]
-        query = {"kind": [{"name": KIND}]}
-
-        def answers() -> tuple[Any, Any]:
-            api = client._datastore_api
-            lookup = api.lookup(request={**where, "keys": keys})
-            return lookup, api.run_query(request={**where, "partition_id": where, "query": query})
-
-        stock = answers()
-        lazyentity.patch()
-        lookup, batch = answers()
-        assert [type(each) for each in (lookup, batch)] == [
-            responses.LookupResponse,
-            responses.RunQueryResponse,
-        ]
-        assert len(lookup.found) == len(lookup.missing) == 1
-        assert lookup.deferred == []
-        assert len(batch.batch.entity_results) == COUNT
-        # The time of a read differs, as between any two reads.
-        same = copy.copy(lookup)
-        same.read_time = stock[0].read_time
-        assert same == stock[0]
-        same = copy.copy(batch)
-        same.batch.read_time = stock[1].batch.read_time
-        assert same == stock[1]
-
-    def test_other_rpcs_are_untouched(self, client: datastore.Client) -> None:
-        """All RPCs but the two reads give the stock message itself."""
-        lazyentity.patch()
-        response = client._datastore_api.begin_transaction(request={"project_id": client.project})
-        assert type(response) is datastore_pb2.BeginTransactionResponse
-        response = client._datastore_api.rollback(
-            request={"project_id": client.project, "transaction": response.transaction}
-        )
-        assert type(response) is datastore_pb2.RollbackResponse
 
 
 @pytest.mark.parametrize(

@@ -77,16 +77,6 @@ def test_values_of_stock_entities(client: datastore.Client, stock: Any, way: str
     assert _gives_rows(_fetch(reading)) is (way in IN_ROWS and lazyentity.backend == "native")
 
 
-def test_batches(lazily: datastore.Client, stock: Any) -> None:
-    """Batches have the values too; the iterator counts what was taken."""
-    iterator = _fetch(lazily)
-    batches = lazyentity.column_batches(iterator, NAMES, 2, missing="null")
-    assert next(batches)["number"] == stock["number"][:2]
-    assert iterator.num_results == 2
-    assert next(batches)["number"] == stock["number"][2:]
-    assert iterator.num_results == COUNT
-
-
 @pytest.mark.parametrize("way", WAYS)
 def test_keys_of_stock_entities(client: datastore.Client, way: str) -> None:
     keys = [entity.key for entity in _fetch(client)]
@@ -107,23 +97,6 @@ def test_missing_properties(client: datastore.Client, way: str) -> None:
     assert made == {"number": [1, 2, 3]}
     with pytest.raises(KeyError, match=rf"Key\('{KIND}', 1\).* has no property 'nunber'"):
         lazyentity.columns(_fetch(reading), ["number", "nunber"], missing="raise")
-
-
-def test_inside_eager(lazily: datastore.Client, stock: Any) -> None:
-    """Responses to calls inside of eager() are converted to stock entities."""
-    with lazyentity.eager():
-        assert snapshot(lazyentity.columns(_fetch(lazily), NAMES, missing="null")) == snapshot(
-            stock
-        )
-
-
-def test_while_a_profile_runs(lazily: datastore.Client, stock: Any) -> None:
-    """A profile counts the entities."""
-    with lazyentity.profile() as counts:
-        assert snapshot(lazyentity.columns(_fetch(lazily), NAMES, missing="null")) == snapshot(
-            stock
-        )
-    assert sum(kind.entities for kind in counts.report().kinds) == COUNT
 
 
 def test_strict_queries(client: datastore.Client) -> None:

@@ -19,7 +19,6 @@ from lazyentity.patches.api.requests import LookupBytes, QueryBytes
 from tests.bulk.services import Served, connected
 from tests.patches.datastore.activations import LAZILY, Activate
 from tests.patches.datastore.recording import KIND, Recording, intercept, key_of
-from tests.support import hostile
 
 Client = datastore.Client
 
@@ -163,19 +162,3 @@ def test_reads_are_lazy_behind_an_interceptor(running: Served, activate: Activat
         assert {type(entity) for entity in found} == {lazyentity.LazyEntity}
         assert len(recording.sent) == 4
         assert {*recording.kinds} == {LookupBytes, QueryBytes}
-
-
-@pytest.mark.parametrize("activate", LAZILY)
-def test_a_hostile_namespace(running: Served, activate: Activate) -> None:
-    """Names that are equal without being the same text are each sent as they are."""
-
-    def sent(activate: Activate) -> Any:
-        with connected(running) as client:
-            recording = Recording(running, client)
-            reading = activate(client)
-            for name in ("Alpha", "ALPHA"):
-                list(reading.query(kind=KIND, namespace=hostile.AnyCase(name)).fetch())
-            return recording.sent
-
-    expected = sent(lambda client: client)
-    assert sent(activate) == expected

@@ -22,7 +22,7 @@ from google.cloud.datastore_v1.types import datastore as datastore_pb2
 
 import lazyentity
 from lazyentity.patches.api.requests import LookupBytes, QueryBytes
-from tests.bulk.services import FAST, RecordingService, Served, connected
+from tests.bulk.services import FAST, RecordingService
 from tests.patches.datastore.activations import (
     ACTIVATIONS,
     Activate,
@@ -241,23 +241,6 @@ def test_by_the_client(
         lazyentity.unpatch()
 
 
-@of_each_activation
-def test_a_named_database(
-    running: Served, service: RecordingService, transport: str, made: list[Any], activate: Activate
-) -> None:
-    """Requests name the database and the namespace."""
-
-    def read(client: Client) -> Any:
-        keys = [client.key(KIND, "a", "Child", 1), client.key(KIND, 1)]
-        return _fetch(client), client.get_multi(keys)
-
-    with connected(running, transport, database="named", namespace="n") as client:
-        stock = _outcome(service, client, read)
-        assert {request.database_id for request in stock[1]} == {"named"}
-        assert _outcome(service, activate(client), read) == stock
-    assert {type(request) for request in made} == {LookupBytes, QueryBytes}
-
-
 class _TheirIterator(query_module.Iterator):
     """Pages of at most two."""
 
@@ -274,22 +257,6 @@ def test_iterators_of_subclasses(recorded: Client, made: list[Any]) -> None:
     assert not made
 
 
-@of_each_activation
-def test_a_page_after_the_patch_is_gone(
-    recorded: Client, service: RecordingService, activate: Activate
-) -> None:
-    """The next page is the client's."""
-
-    def read(client: Client) -> Any:
-        pages = client.query(kind=KIND).fetch().pages
-        first = snapshot_of(list(next(pages)))
-        lazyentity.unpatch()
-        return [first, *(snapshot_of(list(page)) for page in pages)]
-
-    stock = _outcome(service, recorded, read)
-    assert _outcome(service, activate(recorded), read) == stock
-
-
 _UNAVAILABLE = grpc.StatusCode.UNAVAILABLE
 
 
@@ -303,13 +270,19 @@ def _answering(change: Callable[[bytes], bytes]) -> Callable[[RecordingService],
     return lambda service: service.change.update(RunQuery=change)
 
 
-def _with_another_end(raw: bytes) -> bytes:
-    response = datastore_pb2.RunQueryResponse.pb().FromString(raw)
-    response.batch.more_results = 77
-    return bytes(response.SerializeToString())
+def _with(**fields: int) -> Callable[[bytes], bytes]:
+    """Return a function that sets fields of the batch in a response."""
+
+    def change(raw: bytes) -> bytes:
+        response = datastore_pb2.RunQueryResponse.pb().FromString(raw)
+        for name, value in fields.items():
+            setattr(response.batch, name, value)
+        return bytes(response.SerializeToString())
+
+    return change
 
 
-FAILURES: dict[str, tuple[Callable[[RecordingService], None], Read]] = {
+ANSWERS: dict[str, tuple[Callable[[RecordingService], None], Read]] = {
     "get: unavailable": (
         _refusing(_UNAVAILABLE, 2, "Lookup"),
         lambda client: _get(client, retry=FAST),
@@ -322,20 +295,21 @@ FAILURES: dict[str, tuple[Callable[[RecordingService], None], Read]] = {
     "deadline": (_refusing(grpc.StatusCode.DEADLINE_EXCEEDED, 9), _fetching(retry=NEVER)),
     "not found": (_refusing(grpc.StatusCode.NOT_FOUND, 9), _fetch),
     "malformed": (_answering(lambda raw: raw[:-1]), _fetching(retry=FAST)),
-    "an unknown end": (_answering(_with_another_end), _fetch),
+    "an unknown end": (_answering(_with(more_results=77)), _fetch),
+    "skipped results": (_answering(_with(skipped_results=2)), _fetch),
 }
-"""How a server fails, and reads of it."""
+"""How a server fails or answers, and reads of it."""
 
 
 # proto-plus warns of values that an enum does not have.
 @pytest.mark.filterwarnings("ignore:Unrecognized:UserWarning")
 @of_each_activation
-@pytest.mark.parametrize("name", FAILURES)
-def test_failures(
+@pytest.mark.parametrize("name", ANSWERS)
+def test_answers(
     recorded: Client, service: RecordingService, made: list[Any], activate: Activate, name: str
 ) -> None:
     """The errors, and how often a request is sent again; a look-up's is made once."""
-    prepare, read = FAILURES[name]
+    prepare, read = ANSWERS[name]
 
     def outcome(reading: Client) -> Any:
         service.forget()

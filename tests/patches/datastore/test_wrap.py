@@ -8,21 +8,16 @@ from typing import Any
 from unittest import mock
 
 import pytest
-from google.api_core.exceptions import Conflict
 from google.cloud import datastore
 from google.cloud.datastore.aggregation import AggregationQuery
 from google.cloud.datastore.query import PropertyFilter, Query
 
 import lazyentity
 from lazyentity.codec import messages
-from tests.patches.conftest import Make
+from tests.patches.conftest import Make, is_stock
 from tests.patches.datastore.activations import READS, Reads
 from tests.patches.order_program import COUNT, KIND, read
-from tests.patches.seams import ORIGINALS, standing
-from tests.support.clients import BEGINS_LATER
 from tests.support.describing import describe, entity_types
-
-_LATER = {"begin_later": True} if BEGINS_LATER else {}
 
 Client = datastore.Client
 
@@ -35,7 +30,7 @@ def nothing_changes(*objects: object) -> Iterator[None]:
     """Check that no seam is touched inside, and that ``objects`` keep class and attributes."""
     before = [(type(one), dict(vars(one))) for one in objects]
     yield
-    assert standing() == ORIGINALS
+    assert is_stock()
     assert [(type(one), dict(vars(one))) for one in objects] == before
 
 
@@ -59,16 +54,6 @@ class TestClient:
         for other in (client, before, make()):
             assert read(other) == {"classes": STOCK, "contents": stock_contents}
 
-    def test_an_unused_client_can_be_wrapped_first(self, make: Make, stock_contents: Any) -> None:
-        """The connection that the wrapped one opens is the one that the other goes on with."""
-        client = make()
-        wrapped = lazyentity.wrap(client)
-        assert read(wrapped)["classes"] == LAZY
-        opened = client._datastore_api_internal
-        assert opened is not None
-        assert read(client) == {"classes": STOCK, "contents": stock_contents}
-        assert client._datastore_api is opened
-
     def test_is_an_instance_of_what_it_wraps(self, make: Make) -> None:
         class Mine(datastore.Client):
             pass
@@ -88,24 +73,6 @@ class TestClient:
         assert client.key("K", 1).namespace == "three"
         assert wrapped._datastore_api_internal is client._datastore_api_internal
         assert client._datastore_api is wrapped._datastore_api_internal
-
-    def test_reads_in_transactions_of_the_client_that_was_given(self, make: Make) -> None:
-        """Both have one stack of transactions: a read by either belongs to the current one."""
-        client = make(namespace="wrap-transaction")
-        wrapped = lazyentity.wrap(client)
-        key = client.key("Stored later", 1)
-        client.delete(key)
-
-        def change_what_the_transaction_read() -> None:
-            with client.transaction(**_LATER) as transaction:
-                assert (transaction.id is None) == BEGINS_LATER
-                assert wrapped.get(key) is None
-                assert transaction.id
-                client.put(datastore.Entity(client.key("Stored later", 2)))
-                make(namespace="wrap-transaction").put(datastore.Entity(key))
-
-        with pytest.raises(Conflict):
-            change_what_the_transaction_read()
 
 
 class TestQuery:
@@ -264,11 +231,6 @@ class TestPrefetch:
             assert type(entity) is lazyentity.LazyEntity
             assert set(lazyentity.decoded(entity)) == {"number", "parity"}
 
-    @in_any_process
-    def test_contents_are_the_same(self, client: Client, stock_contents: Any) -> None:
-        wrapped = lazyentity.wrap(client, prefetch=["list", "inner", "meant"])
-        assert read(wrapped) == {"classes": ["LazyEntity"], "contents": stock_contents}
-
     def test_what_cannot_be_decoded_is_raised(self, query: Query) -> None:
         """Where the entity would have been handed out."""
         malformed = messages.Entity()
@@ -381,33 +343,3 @@ class TestOptions:
         other = lazyentity.wrap(query, prefetch=["parity"])
         assert decoded(query) == {("number",)}
         assert decoded(other) == {("parity",)}
-
-
-class TestDetached:
-    """Detached entities and clients."""
-
-    @in_any_process
-    @each_write
-    def test_are_not_written(self, make: Make, transport: str, how: str) -> None:
-        """No client writes them; the stored entity stays as it was."""
-        client = make(namespace=f"detached-{transport}-{how}")
-        kept = stored(client, read=1, unread=2)
-        for names in (["read"], []):
-            found = lazyentity.wrap(client, prefetch=names).get(kept.key)
-            (detached,) = lazyentity.detach([found])
-            for writer in (client, lazyentity.wrap(client)):
-                with pytest.raises(RuntimeError, match="was detached"):
-                    write(writer, how, detached)
-        with lazyentity.eager():
-            assert dict(client.get(kept.key)) == {"read": 1, "unread": 2}
-
-    @in_any_process
-    def test_partial_ones_are_written(self, make: Make, transport: str) -> None:
-        client = make(namespace=f"detached-{transport}")
-        kept = stored(client, read=1, unread=2)
-        found = lazyentity.wrap(client, prefetch=["read"]).get(kept.key)
-        client.put_multi(lazyentity.detach([found], partial=True))
-        with lazyentity.eager():
-            now = client.get(kept.key)
-        assert dict(now) == {"read": 1}
-        assert now.exclude_from_indexes == {"read"}

@@ -16,10 +16,8 @@ from hypothesis import given
 import lazyentity
 from lazyentity.patches.clients import CLIENTS
 from lazyentity.patches.rest.properties import LazyProperties, mark_response
-from tests.patches.rest.clients import ClientCases, form, subclass
+from tests.patches.rest.clients import ClientCases, form
 from tests.patches.rest.received import broken_responses, lookup_responses, query_responses
-from tests.support import hostile
-from tests.support.changing import adding_and_deleting, meanwhile
 from tests.support.snapshots import Raised, outcome
 
 Parse = Callable[[bytes], Any]
@@ -37,18 +35,6 @@ def _parse_raw(body: bytes) -> Any:
 def _body(response: Any) -> bytes:
     return json.dumps(response).encode()
 
-
-_NAMES = [f"p{number}" for number in range(60)]
-_VALUES = {name: number for number, name in enumerate(_NAMES)}
-_KEY = {"partitionId": {"projectId": "p"}, "path": [{"kind": "K", "id": "1"}]}
-_RECEIVED = {name: {"integerValue": str(number)} for name, number in _VALUES.items()}
-_RESPONSE = _body({"found": [{"entity": {"key": _KEY, "properties": _RECEIVED}, "version": "1"}]})
-
-_USES: dict[str, Callable[[Any], Any]] = {
-    "items": lambda properties: dict(properties.items()),
-    "copy": lambda properties: properties.copy(),
-    "read": lambda properties: {name: properties[name] for name in _NAMES},
-}
 
 with_both = pytest.mark.parametrize(
     "parse", [_parse_marking, _parse_raw], ids=["parsed", "serialised"]
@@ -156,22 +142,6 @@ class ConversionCases(ClientCases):
         assert len(data["found"]) == 2
         assert sys.getrefcount(body) == references
 
-    def test_threads_get_the_same_object(self) -> None:
-        """If several convert a property, before one of them stores it."""
-        others: list[Any] = []
-
-        class Value(self.client.package.Value):  # type: ignore[name-defined]  # the client's
-            @classmethod
-            def from_repr(cls, data: Any) -> Any:
-                if not others:
-                    others.append(None)
-                    others.append(properties["p5"])
-                return cls([data])
-
-        properties = self._entity(Value, lazy=True).properties
-        found = properties["p5"]
-        assert found is others[1] is properties["p5"]
-
     @with_both
     def test_code_in_c_reads_them(self, parse: Parse) -> None:
         """Through the adapters, as of lazy entities."""
@@ -196,51 +166,3 @@ class ConversionCases(ClientCases):
         data = parse(_body({"found": [{"entity": {"properties": {"a": {"stringValue": "1"}}}}]}))
         entity = self.client.package.Entity.from_repr(data["found"][0]["entity"])
         assert (type(entity.properties), entity.properties) == (dict, {"a": "1"})
-
-    @with_both
-    @pytest.mark.parametrize("sort", hostile.ERRORS)
-    def test_errors_of_any_class(
-        self, parse: Parse, sort: str, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        """They come as the client raises them, under a name without a text, too."""
-        entity = self._one(parse, a={"blobValue": "MQ=="}, b="2")
-        error = hostile.ERRORS[sort]()
-
-        def convert(cls: Any, data: Any) -> Any:
-            raise error
-
-        monkeypatch.setattr(self.client.package.Value, "from_repr", classmethod(convert))
-        with lazyentity.profile():
-            for name in ("a", hostile.Name("a")):
-                with pytest.raises(type(error)) as caught:
-                    entity.properties[name]
-                assert caught.value is error
-        monkeypatch.undo()
-        assert entity.properties[hostile.Name("a")] == b"1"
-
-    def _entity(self, kind: Any, *, lazy: bool) -> Any:
-        """Make an entity of a response, with values of a class of the application's own."""
-        entity_kind = subclass(self.client.package.Entity, value_kind=kind)
-        result_kind = subclass(self.client.package.EntityResult, entity_kind=entity_kind)
-        (data,) = json.loads(_RESPONSE)["found"]
-        if not lazy:
-            return result_kind.from_repr(data).entity
-        entity = self._lazily(result_kind.from_repr, _parse_marking(_RESPONSE)["found"][0]).entity
-        assert type(entity.properties) is LazyProperties
-        return entity
-
-    @pytest.mark.parametrize("use", _USES.values(), ids=_USES)
-    @pytest.mark.usefixtures("frequent_switches")
-    def test_another_thread_changes_the_properties(self, use: Callable[[Any], Any]) -> None:
-        """All that stays is there each time, and nothing fails."""
-        for _ in range(6):
-            properties = self._entity(self.client.package.Value, lazy=True).properties
-
-            def act(properties: Any = properties) -> None:
-                for turn in range(40):
-                    if turn % 8 == 0:
-                        _ = properties[_NAMES[turn // 8]]
-                    used = use(properties)
-                    assert {name: used[name] for name in _NAMES} == _VALUES
-
-            meanwhile(adding_and_deleting(properties), act)

@@ -13,7 +13,7 @@ import pytest
 import lazyentity
 from lazyentity.patches.rest.properties import JsonProperties, LazyProperties, RawJsonProperties
 from tests.patches.conftest import Ports
-from tests.patches.order_program import COUNT, KIND
+from tests.patches.order_program import KIND
 from tests.patches.rest.clients import (
     ClientCases,
     Connected,
@@ -21,7 +21,6 @@ from tests.patches.rest.clients import (
     form,
     without_times,
 )
-from tests.support import hostile
 from tests.support.snapshots import Raised, outcome
 
 HAS_RAW = importlib.util.find_spec("msgspec") is not None
@@ -163,19 +162,3 @@ class ReadCases(ClientCases):
             return [sent, [entity.to_repr() for entity in entities]]
 
         assert not isinstance(self.alike(lambda: self._read(ports, write)), Raised)
-
-    def test_reads_are_counted_in_a_profile(self, ports: Ports) -> None:
-        lazyentity.patch(self.client.name)
-        with self.client.connected(ports["http"]) as call, lazyentity.profile() as profile:
-            results = call("runQuery", self.client.package.Query(KIND))
-            properties: list[Any] = [entity.properties for entity in entities_of(results)]
-            for each in properties:
-                each[hostile.Name("number")], each["number"], each["parity"]
-            properties[0].items()
-        report = profile.report()
-        (kind,) = report.kinds
-        assert (kind.kind, kind.entities) == (KIND, COUNT)
-        assert kind.properties_received == sum(map(len, properties))
-        assert kind.properties_decoded == 2 * (COUNT - 1) + len(properties[0])
-        assert {line.site.file for line in report.decoded} == {__file__}
-        assert "number" in profile.table()

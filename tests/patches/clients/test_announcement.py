@@ -12,15 +12,21 @@ from unittest import mock
 import pytest
 from google.auth.credentials import AnonymousCredentials
 from google.cloud import datastore
+from google.cloud.datastore_v1.services.datastore import DatastoreAsyncClient
 from google.cloud.datastore_v1.types import datastore as datastore_pb2
 
 import lazyentity
 from lazyentity.patches import notices
-from lazyentity.patches.clients import CLIENTS, ClientName
-from tests.conftest import INSTALLED
+from lazyentity.patches.clients import ClientName
+from tests.patches.clients.conftest import NAMES
+from tests.patches.clients.subjects import SUBJECTS, Subject
+from tests.support.clients import TRANSPORTS
 from tests.support.concurrency import switching_often, together
 
 _LOGGER = logging.getLogger("lazyentity")
+
+CALLING = [name for name in NAMES if SUBJECTS[name].server in TRANSPORTS]
+"""The clients that send RPCs of Datastore."""
 
 
 class _Records(logging.Handler):
@@ -49,11 +55,10 @@ class _Records(logging.Handler):
 
 
 @pytest.fixture(autouse=True)
-def _unpatched() -> Iterator[None]:
+def _levels() -> Iterator[None]:
     root = logging.getLogger()
     levels = root.level, _LOGGER.level
     yield
-    lazyentity.unpatch()
     root.setLevel(levels[0])
     _LOGGER.setLevel(levels[1])
 
@@ -125,61 +130,27 @@ def test_a_failure_of_the_line_fails_no_call(records: _Records, client: datastor
     assert records.texts == []
 
 
-_NOWHERE = "http://127.0.0.1:1/v1"
-
-
-async def _lookup_async() -> None:
-    from google.cloud.datastore_v1.services.datastore import DatastoreAsyncClient
-
+async def _look_up() -> None:
     client: Any = DatastoreAsyncClient(credentials=AnonymousCredentials())
-    await client.lookup(project_id=1)
+    with pytest.raises(TypeError):
+        await client.lookup(project_id=1)
 
 
-def _call_ndb() -> None:
-    from google.cloud.ndb import _datastore_api
-
-    _datastore_api.stub()
-
-
-def _call_rest() -> None:
-    from gcloud.rest.datastore import Datastore
-
-    kind: Any = Datastore
-    kind("p", api_root=_NOWHERE).lookup([])
-
-
-async def _call_aio() -> None:
-    from gcloud.aio.datastore import Datastore
-
-    kind: Any = Datastore
-    async with kind("p", api_root=_NOWHERE) as datastore:
-        await datastore.lookup([])
-
-
-_CALLS: dict[str, Callable[[], object]] = {
-    "datastore": lambda: asyncio.run(_lookup_async()),
-    "ndb": _call_ndb,
-    "gcloud-rest": _call_rest,
-    "gcloud-aio": lambda: asyncio.run(_call_aio()),
-}
-
-
-_REST = pytest.mark.needs_native("clients of the REST API stay stock without it")
-
-
-@pytest.mark.parametrize(
-    "name",
-    [pytest.param(name, marks=[_REST] * name.startswith("gcloud-")) for name in _CALLS],
-)
-def test_with_a_call_of_any_client(records: _Records, name: ClientName) -> None:
+def test_with_a_call_of_the_asyncio_client(records: _Records) -> None:
     """Whether the call succeeds or not."""
-    if name not in INSTALLED:
-        pytest.skip(f"{name} is not installed")
-    # The import patches.
-    importlib.import_module(CLIENTS[name].waits_for_import)
-    records.patch(name)
+    records.patch()
+    records.configure()
+    asyncio.run(_look_up())
+    assert len(records.texts) == 1
+
+
+@pytest.mark.parametrize("subject", CALLING, indirect=True)
+def test_with_a_call_of_any_client(
+    records: _Records, subject: Subject, is_lazy: Callable[[], bool]
+) -> None:
+    importlib.import_module(subject.module)
+    records.patch(subject.client)
     records.configure()
     assert records.texts == []
-    with pytest.raises(Exception):  # noqa: B017, PT011  # whatever it is: there is no server
-        _CALLS[name]()
+    assert is_lazy()
     assert len(records.texts) == 1
