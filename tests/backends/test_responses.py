@@ -7,7 +7,6 @@ import gc
 import itertools
 import operator
 import sys
-import tracemalloc
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -67,19 +66,6 @@ def test_groups_in_groups(around: str, depth: int) -> None:
         native = outcome(partial(split, native_results, raw))
         stock = outcome(partial(message_type.FromString, raw))
         assert isinstance(native, Raised) == isinstance(stock, Raised)
-
-
-@pytest.mark.parametrize("asked", [None, ()])
-def test_entities_that_are_converted_together(asked: Any) -> None:
-    """Both backends take the results whose keys were asked for, each once, and leave the others."""
-    found = datastore_pb2.LookupResponse.deserialize(RESPONSES[0]).found
-    for raw in (RESPONSES[0], RESPONSES[0] * 2):
-        native = converted(native_results, raw, asked)
-        assert native == converted(responses, raw, asked)
-        keys = {one.entity.key._pb.SerializeToString() for one in found} if asked is None else set()
-        assert native.entities.keys() == keys
-        assert len(native.left) == len(raw) // len(RESPONSES[0]) * len(found) - len(keys)
-        assert native.pending == []
 
 
 @given(data=st.data())
@@ -229,19 +215,6 @@ def test_threads_share_an_iterator() -> None:
         sys.setswitchinterval(before)
     assert sum(len(each.result()) for each in read) == MANY
     assert results[0].result() is results[1].result()
-
-
-def test_spans_go_when_the_results_are_made() -> None:
-    found = _found(native_results)
-    tracemalloc.start()
-    try:
-        found = _found(native_results)
-        before = tracemalloc.get_traced_memory()[0]
-        results = found.results()
-        grown = tracemalloc.get_traced_memory()[0] - before
-    finally:
-        tracemalloc.stop()
-    assert grown < sys.getsizeof(results) + sum(map(sys.getsizeof, results))
 
 
 def test_an_iterator_at_its_end_keeps_no_response() -> None:

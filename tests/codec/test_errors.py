@@ -175,16 +175,6 @@ def test_embedded_entity(make: MakeEntity) -> None:
     assert lazyentity.decoded(lazy["inner"]) == ("good",)
 
 
-@unread_parts
-def test_a_bad_property_can_be_replaced_or_deleted(make: MakeEntity) -> None:
-    lazy = make(GOOD_KEY, GOOD, property_field("bad", CUT_OFF))
-    lazy["bad"] = "replaced"
-    assert dict(lazy) == {"good": 1, "bad": "replaced"}
-    lazy = make(GOOD_KEY, GOOD, property_field("bad", CUT_OFF))
-    del lazy["bad"]
-    assert dict(lazy) == {"good": 1}
-
-
 @pytest.mark.parametrize(
     "key",
     [pytest.param(BAD_KEY, marks=unread_parts), EMPTY_KEY],

@@ -87,24 +87,6 @@ def test_a_profile_ends_while_entities_arrive(backend: str, eager: bool) -> None
         assert observer.data is None
 
 
-def test_a_report_while_entities_arrive(backend: str) -> None:
-    """Other threads add lines, kinds and names meanwhile."""
-
-    def arrive(number: int) -> None:
-        assert observer.data is not None
-        counts = observer.data.counts(f"Kind{number}").receive([f"a{number}"], 1)
-        counts.decode(("a",), f"operation {number}")
-
-    for _ in range(3):
-        # A report takes the longer, the more lines there are.
-        with lazyentity.profile() as profile:
-            Response(backend, [FIVE]).entities()
-            arrive(-1)
-            with in_collections(arrive):
-                report = profile.report()
-        assert sum(kind.entities for kind in report.kinds)
-
-
 @pytest.mark.parametrize("stops", [False, True])
 def test_a_forked_child_counts_for_itself(backend: str, stops: bool) -> None:
     """The counts of its parent, also of an outer profile, are left out."""
@@ -211,15 +193,6 @@ def test_a_program_that_does_not_import_the_client() -> None:
 
 def test_off() -> None:
     assert _profile("off") == ""
-
-
-def test_a_source_whose_name_is_no_text(tmp_path: Path) -> None:
-    """Names of files are bytes, of which some are no UTF-8."""
-    path = tmp_path / "profile.json"
-    program = f"exec(compile({PROGRAM!r}, '/application/\\udcff.py', 'exec'))"
-    finished = run("-c", program, LAZYENTITY_PROFILE=str(path))
-    assert (finished.returncode, finished.stderr) == (0, "")
-    assert "\\udcff.py" in path.read_text("utf-8")
 
 
 @pytest.mark.parametrize("name", ["yes please", "profile.html", "missing/profile.json"])

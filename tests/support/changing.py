@@ -6,11 +6,10 @@ import datetime
 import gc
 import itertools
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from tests.fuzz.points import Points
 from tests.support.concurrency import together
 
 
@@ -53,9 +52,6 @@ CHANGES: dict[str, Callable[[Any], object]] = {
     "reads": lambda properties: [properties[name] for name in list(properties)],
 }
 """Changes of a mapping that has the names p1, p2 and so on."""
-
-RESIZING = ("adds", "deletes")
-"""The changes that leave more or fewer names."""
 
 
 def rebuild(mapping: Any, *moved: str, made: Callable[[str], object] = str) -> None:
@@ -138,22 +134,3 @@ def in_collections(work: Callable[[int], object], threshold: int = 1) -> Iterato
     finally:
         gc.set_threshold(*thresholds)
         gc.callbacks.remove(collected)
-
-
-class ChangingPoints(Points):
-    """Calls a function at one of the points at which CPython lets threads take turns.
-
-    It finds what :func:`meanwhile` meets once in thousands of turns.
-
-    Args:
-        change: called at the point.
-        at: the number of the point, from 1 on.
-        within: parts of paths. Only points in files whose path has one of them are counted.
-    """
-
-    def __init__(self, change: Callable[[], object], at: int, within: Sequence[str]) -> None:
-        super().__init__(AssertionError("is not raised"), at, within)
-        self._change = change
-
-    def _act(self) -> None:
-        self._change()
