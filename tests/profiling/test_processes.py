@@ -201,19 +201,3 @@ def test_a_file_that_cannot_be(name: str) -> None:
     errors = _profile(name)
     assert "is neither 1 nor the path of a .json file" in errors
     assert "3 entities" in errors
-
-
-def test_commands_of_lazyentity(tmp_path: Path) -> None:
-    """They leave the report of a program as it is, and do not count as its first process."""
-    path = tmp_path / "profile.json"
-    path.write_text("of a program")
-    finished = run(
-        "-c",
-        "import os, sys; from lazyentity.cli import dispatch\n"
-        "try: dispatch.main(['--version'])\n"
-        "finally: print('LAZYENTITY_PROFILE_PROCESS' in os.environ)",
-        LAZYENTITY_PROFILE=str(path),
-    )
-    assert finished.returncode == 0, finished.stderr
-    assert finished.stdout.splitlines()[1:] == ["False"]
-    assert path.read_text() == "of a program"
