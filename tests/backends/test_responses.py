@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import copy
-import gc
-import itertools
 import operator
 import sys
 from collections.abc import Callable
@@ -178,27 +176,6 @@ def test_times_of_results(tag: bytes, time: bytes) -> None:
         split = partial(module.split_lookup, raw, module.ReadRpc(), module.ResultBytes)
         assert isinstance(outcome(split), Raised) == isinstance(stock, Raised)
     assert_same_split(raw)
-
-
-def test_the_same_results_for_a_thread_that_runs_while_they_are_made() -> None:
-    """CPython before 3.12 may collect garbage, and so run other threads, wherever it allocates."""
-    before = gc.get_threshold()
-    for last in range(1, 3 * MANY):
-        found, meanwhile, collections = _found(native_results), list[Any](), itertools.count(1)
-
-        def ask(*_: object) -> None:
-            if next(collections) == last:  # noqa: B023  # it is called in this round alone
-                meanwhile.append(found.results())  # noqa: B023
-
-        gc.callbacks.append(ask)
-        gc.set_threshold(1)
-        try:
-            results = found.results()
-        finally:
-            gc.set_threshold(*before)
-            gc.callbacks.remove(ask)
-        assert found.results() is results
-        assert all(each is results for each in meanwhile)
 
 
 def test_threads_share_an_iterator() -> None:

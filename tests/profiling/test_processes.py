@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import itertools
 import json
 import os
 import sys
@@ -17,7 +16,6 @@ import lazyentity
 from lazyentity.profiling import observer
 from lazyentity.profiling.collection import Profile
 from tests.profiling.receiving import FIVE, OTHER, Response, learn, only
-from tests.support.changing import in_collections
 from tests.support.concurrency import together
 from tests.support.forks import run
 
@@ -61,30 +59,6 @@ def test_profiles_begin_and_end_in_threads(backend: str) -> None:
 
     together(6, work)
     assert observer.data is None
-
-
-@pytest.mark.usefixtures("only_new_objects")
-@pytest.mark.parametrize("eager", [False, True])
-def test_a_profile_ends_while_entities_arrive(backend: str, eager: bool) -> None:
-    """At any moment, as another thread can end it."""
-    learn(backend, FIVE)
-    for threshold, before, moment in itertools.product((1, 2, 3), range(4), range(12)):
-        response = Response(backend, [FIVE] * 2, eager=eager)
-        running = [lazyentity.profile().start()]
-
-        def end(number: int, moment: int = moment, running: list[Profile] = running) -> None:
-            if number == moment:
-                running.pop().stop()
-
-        with in_collections(end, threshold):
-            # Which objects are made when garbage is collected depends on those made before.
-            made: list[list[None]] = [[] for _ in range(before)]
-            entities = response.entities()
-        for profile in running:
-            profile.stop()
-        del made
-        assert [entity["a"] for entity in entities] == [1, 1]
-        assert observer.data is None
 
 
 @pytest.mark.parametrize("stops", [False, True])

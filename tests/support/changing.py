@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import datetime
-import gc
 import itertools
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
 
 from tests.support.concurrency import together
@@ -105,32 +103,3 @@ def meanwhile(change: Callable[[int], object], act: Callable[[], object]) -> Non
             over.set()
 
     together(2, lambda number: acting() if number else changing())
-
-
-@contextmanager
-def in_collections(work: Callable[[int], object], threshold: int = 1) -> Iterator[None]:
-    """Do some work in each collection of garbage, of which there are many.
-
-    CPython before 3.12 collects garbage wherever objects are made, and may run other threads then.
-
-    Args:
-        work: takes the number of the collection.
-        threshold: how many objects are made from one collection to the next.
-    """
-    numbers = itertools.count()
-
-    def collected(phase: str, _: object) -> None:
-        if phase == "start":
-            work(next(numbers))
-
-    thresholds = gc.get_threshold()
-    gc.collect()
-    # For speed, collections look at the objects that are made from here on alone.
-    gc.freeze()
-    gc.callbacks.append(collected)
-    gc.set_threshold(threshold)
-    try:
-        yield
-    finally:
-        gc.set_threshold(*thresholds)
-        gc.callbacks.remove(collected)
