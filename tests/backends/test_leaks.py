@@ -19,7 +19,7 @@ COUNTS = [50_000, pytest.param(1_000_000, marks=pytest.mark.slow)]
 
 @pytest.mark.parametrize("count", COUNTS)
 def test_no_path_leaks(count: int) -> None:
-    """After many entities, memory and the references to shared objects are as before."""
+    """After many entities, memory is as before."""
     finished = subprocesses.run_for(None, "-m", leak_program.__name__, str(count))
     growth = subprocesses.last_line(finished)
     assert count // len(growth) > 10 * SLACK
