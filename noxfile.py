@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import random
 import shutil
 import sys
 from collections.abc import Sequence
@@ -46,7 +47,6 @@ SMOKE = (
 """A read and a write by every client, transport and way to patch."""
 UPSTREAM = ("-m", "upstream", "tests/upstream")
 """The clients' own unit tests, stock and patched."""
-FUZZERS = ("operations", "changes", "responses", "calls")
 
 
 def _here(session: nox.Session, *command: str, **variables: str) -> None:
@@ -186,10 +186,10 @@ def flink(session: nox.Session) -> None:
 
 @nox.session(venv_backend="none")
 def fuzz(session: nox.Session) -> None:
-    """Against stock, for the seconds that the argument names: 60, with another seed each time."""
-    seconds = (session.posargs or ["60"])[0]
-    for each in FUZZERS:
-        _here(session, f"tests.fuzz.{each}", "--seconds", str(int(seconds) // len(FUZZERS)))
+    """Against stock, with ten times the suite's cases; arguments are those of pytest."""
+    more = "--hypothesis-profile=ci"
+    _here(session, "pytest", more, "tests/fuzz", "tests/entity", "tests/codec", *session.posargs)
+    _here(session, "tests.fuzz.calls", "--count", "20000", "--seed", str(random.getrandbits(32)))
 
 
 @nox.session(venv_backend="none")

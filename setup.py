@@ -114,8 +114,8 @@ setup(
     package_data={"lazyentity": ["py.typed"], "lazyentity.native": ["*.pyi"]},
     entry_points={
         "console_scripts": [
-            "lazyentity = lazyentity.cli.entry:command",
-            "lazyentity-run = lazyentity.cli.entry:script",
+            "lazyentity = lazyentity.cli.dispatch:main",
+            "lazyentity-run = lazyentity.cli.run:script",
         ]
     },
     ext_modules=extensions(),

@@ -1,6 +1,8 @@
 """``python -m lazyentity.bench``: the same as ``python -m lazyentity bench``."""
 
-from lazyentity.cli.entry import bench
+import sys
+
+from lazyentity.cli.dispatch import main
 
 if __name__ == "__main__":
-    bench()
+    sys.exit(main(["bench", *sys.argv[1:]]))

@@ -50,8 +50,7 @@ __all__ = [
     "wrap",
 ]
 
-# Imported on first access: these modules need no client. Until `lazyentity.cli.entry` runs, nothing
-# handles Ctrl-C, and so this package imports next to nothing.
+# Imported on first access: these modules need no client.
 _WITHOUT_CLIENT = {
     "eager": "lazyentity._mode",
     "patch": "lazyentity.patches",

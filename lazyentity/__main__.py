@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from lazyentity.cli.entry import module
+import sys
+
+from lazyentity.cli.dispatch import main
 
 if __name__ == "__main__":
-    module()
+    sys.exit(main())

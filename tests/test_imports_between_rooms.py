@@ -141,7 +141,7 @@ def test_the_core_knows_no_patches() -> None:
         "lazyentity.patches.adapters"
     }
     assert {name for module, name in core if module == "lazyentity.__main__"} == {
-        "lazyentity.cli.entry.module"
+        "lazyentity.cli.dispatch.main"
     }
 
 

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
 import difflib
-import errno
 import importlib
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from importlib import metadata
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from lazyentity._environment import PROFILE, expected_backend, is_set, obstacle, requested_backend
+from lazyentity._environment import expected_backend
 from lazyentity._version import __version__
 
 Main = Callable[[list[str], str], "int | None"]
@@ -69,9 +66,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Raises:
         SystemExit: the arguments are wrong or only ask for help, or the command raised it.
     """
-    if is_set(PROFILE):
-        # A report of this process would take the place of that of the user's program.
-        importlib.import_module("lazyentity.profiling.collection").cancel()
     given = list(sys.argv[1:] if arguments is None else arguments)
     is_script = Path(sys.argv[0]).stem == "lazyentity"
     program = "lazyentity" if is_script else "python -m lazyentity"
@@ -94,61 +88,23 @@ def run(command: Callable[[], int | None], program: str) -> int:
         program: the name that the sentence begins with.
     """
     try:
-        with _failing_output():
-            status = command()
-            # Here, because the interpreter would print the error of a closed pipe at its end.
-            flush()
-            return status or 0
+        status = command()
+        # Here, because the interpreter would print the error of a closed pipe at its end.
+        sys.stdout.flush()
+        return status or 0
     except Failure as failure:
         return _ended(program, str(failure), failure.status)
     except KeyboardInterrupt:
         return _ended(program, "interrupted", 128 + signal.SIGINT)
-
-
-def flush() -> None:
-    """Write the buffered output, if the process has an output."""
-    for stream in (sys.stdout, sys.stderr):
-        # None, if its file was closed before the interpreter started.
-        if stream is not None:
-            stream.flush()
-
-
-def write(text: str) -> None:
-    """Write the outcome of a command to the standard output.
-
-    Raises:
-        Failure: the standard output is closed.
-    """
-    if sys.stdout is None:
-        raise Failure("cannot write the output: the standard output is closed")
-    sys.stdout.write(text)
+    except BrokenPipeError:
+        # The reader has gone, as in `| head -1`: drop the rest of the output.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
 
 
 def _ended(program: str, sentence: str, status: int) -> int:
-    if sys.stderr is not None:
-        sys.stderr.write(f"{program}: {sentence}\n")
+    sys.stderr.write(f"{program}: {sentence}\n")
     return status
-
-
-@contextlib.contextmanager
-def _failing_output() -> Iterator[None]:
-    """End quietly if the reader of the output has gone, as in ``| head -1``.
-
-    Raises:
-        Failure: the disk is full.
-        SystemExit: the reader has gone.
-    """
-    try:
-        yield
-    except OSError as error:
-        if not isinstance(error, BrokenPipeError) and error.errno != errno.ENOSPC:
-            raise
-        # Drop the rest of the output, so that the interpreter's last flush raises no error.
-        if sys.stdout is not None:
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        if isinstance(error, BrokenPipeError):
-            raise SystemExit(1) from None
-        raise Failure(f"cannot write the output: {error.strerror}") from error
 
 
 def suggestion(name: str, known: Iterable[str]) -> str:
@@ -179,17 +135,15 @@ def _load(command: Command) -> Main:
         Failure: the requested backend is missing, or a module that an extra installs. Commands of
             the base installation have to work then.
     """
-    _tell_of_checkout()
     if command.extra:
         require_backend()
     try:
         loaded: Main = importlib.import_module(command.module).main
     except ImportError as error:
-        missing = _missing(error)
-        if missing is None or not command.extra:
+        if not command.extra or error.name is None or error.name.startswith("lazyentity"):
             raise
         raise Failure(
-            f"the module {missing} is not installed; install what this command needs with "
+            f"the module {error.name} is not installed; install what this command needs with "
             f"`pip install '.[{command.extra}]'` in a checkout of lazyentity",
             status=2,
         ) from error
@@ -206,45 +160,3 @@ def require_backend() -> None:
         expected_backend()
     except ImportError as error:
         raise Failure(str(error), status=2) from error
-
-
-def _missing(error: ImportError) -> str | None:
-    """Return the name of the module that is not installed; None if that is not the reason."""
-    # A package of ours that needs an extra raises its own error, from the error of the import.
-    reason: BaseException | None = error
-    while reason is not None and not isinstance(reason, ModuleNotFoundError):
-        reason = reason.__cause__
-    name = reason.name if reason is not None else None
-    if name is None or name.partition(".")[0] == __name__.partition(".")[0]:
-        return None
-    return name
-
-
-def _tell_of_checkout() -> None:
-    """Say if a checkout without the native backend was imported, which may not be meant."""
-    package = Path(__file__).resolve().parents[1]
-    if not (package.parent / "pyproject.toml").exists() or sys.stderr is None:
-        return
-    with contextlib.suppress(ImportError):
-        found = obstacle()
-        if found is not None and requested_backend() != "pure":
-            elsewhere = _installed_elsewhere(package)
-            instead = (
-                f"; to use the copy in {elsewhere}, run `lazyentity`, or change to another folder"
-                if elsewhere is not None
-                else ""
-            )
-            sys.stderr.write(
-                f"lazyentity: imported from the checkout {package.parent}, where the pure backend "
-                f"serves, the slower one: {found.problem}{instead}\n"
-            )
-
-
-def _installed_elsewhere(package: Path) -> Path | None:
-    """Return the folder of another copy, which is installed; None if there is none."""
-    try:
-        installed = metadata.distribution("lazyentity").locate_file("lazyentity")
-    except metadata.PackageNotFoundError:
-        return None
-    found = Path(str(installed)).resolve()
-    return found.parent if found.is_dir() and found != package else None

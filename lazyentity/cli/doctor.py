@@ -40,8 +40,7 @@ from lazyentity._environment import (
     requested_backend,
 )
 from lazyentity._version import PYTHONS, __version__
-from lazyentity.cli.dispatch import Failure, write
-from lazyentity.cli.entry import importing_application
+from lazyentity.cli.dispatch import Failure
 from lazyentity.cli.run import BOOTSTRAP, PATH, SCRIPT
 from lazyentity.codec.describing import safe_str
 from lazyentity.patches import adapters
@@ -109,10 +108,10 @@ def main(arguments: list[str], program: str) -> int:
             "ok": not problems,
             "findings": [asdict(one) for one in findings],
         }
-        write(json.dumps(report, indent=2) + "\n")
+        sys.stdout.write(json.dumps(report, indent=2) + "\n")
     else:
         end = f"Problems: {problems}." if problems else "No problem was found."
-        write("\n".join([*map(str, findings), end]) + "\n")
+        sys.stdout.write("\n".join([*map(str, findings), end]) + "\n")
     return 1 if problems else 0
 
 
@@ -132,7 +131,9 @@ def _import_application(application: str) -> None:
     try:
         # An application may parse its own arguments.
         sys.argv = given[:1]
-        with contextlib.redirect_stdout(sys.stderr), importing_application():
+        # As `python -m` does.
+        sys.path.insert(0, "")
+        with contextlib.redirect_stdout(sys.stderr):
             importlib.import_module(module)
     except (Exception, SystemExit) as error:  # an application raises anything
         frames = [
@@ -148,6 +149,7 @@ def _import_application(application: str) -> None:
         ) from error
     finally:
         sys.argv = given
+        sys.path.remove("")
 
 
 def examine(has_application: bool) -> Iterator[Finding]:

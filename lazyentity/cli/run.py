@@ -126,7 +126,7 @@ def start(command: list[str], profile: bool) -> int:
     try:
         if sys.platform == "win32":
             return subprocess.call(command, env=environment(profile))  # noqa: S603  # its purpose
-        dispatch.flush()
+        sys.stdout.flush()
         # Python ignores these, and the command would inherit that.
         for ignored in (signal.SIGPIPE, signal.SIGXFSZ):
             signal.signal(ignored, signal.SIG_DFL)

@@ -176,14 +176,6 @@ def begin() -> None:
     atexit.register(_report, Profile().start(), path)
 
 
-def cancel() -> None:
-    """Report nothing of this process, as it runs no program of the user."""
-    atexit.unregister(_report)
-    # A program that this process starts is the first one of the profile.
-    if os.environ.get(PROFILE_PROCESS) == str(os.getpid()):
-        del os.environ[PROFILE_PROCESS]
-
-
 def _report(running: Profile, path: Path | None) -> None:
     report = running.report()
     if not report.kinds:

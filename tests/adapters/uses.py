@@ -138,35 +138,11 @@ def _model(kind: Callable[[], Any]) -> Callable[[Any], Any]:
     return use
 
 
-def _by_attributes(entity: Any) -> Any:
-    inner = lib.pydantic.create_model("Inner", deep=str)
-    made = lib.pydantic.create_model("Made", text=(str, ...), inner=(inner, ...))
-    return made.model_validate(entity, from_attributes=True).model_dump()
-
-
 def _with_validator(entity: Any) -> Any:
     kind = importlib.import_module("typing").Annotated[
         Any, lib.pydantic.WrapValidator(lambda value, handler: dict(handler(value)))
     ]
     return lib.pydantic.TypeAdapter(kind).validate_python(entity)
-
-
-def _called(entity: Any) -> Any:
-    call = lib.pydantic.validate_call(lambda value, *, other: [dict(value), len(other)])
-    return call(entity, other=entity)
-
-
-def _pydantic_dataclass(entity: Any) -> Any:
-    made = lib.pydantic.dataclasses.dataclass(Holder)(entity, [entity])
-    return lib.pydantic.TypeAdapter(type(made)).dump_json(made)
-
-
-def _assigned(entity: Any) -> Any:
-    config = lib.pydantic.ConfigDict(validate_assignment=True)
-    made = lib.pydantic.create_model("Made", __config__=config, field=(dict[str, Any], ...))
-    model = made(field={})
-    model.field = entity
-    return model.model_dump()
 
 
 def _table_model(entity: Any) -> Any:
@@ -276,16 +252,6 @@ def _avro(entity: Any) -> bytes:
     return buffer.getvalue()
 
 
-def _structured(entity: Any) -> str:
-    made = lib.attr.make_class("Made", {"text": lib.attr.ib(type=str)})
-    return str(lib.cattrs.structure(entity, made))
-
-
-def _dacite(entity: Any) -> str:
-    made = dataclasses.make_dataclass("Made", [("text", str), ("inner", dict)])
-    return str(lib.dacite.from_dict(made, entity))
-
-
 def _flask(entity: Any) -> Any:
     with lib.flask.Flask("app").app_context():
         return lib.flask.jsonify([entity]).get_json()
@@ -313,11 +279,7 @@ ADAPTED = (
             "Any": _model(lambda: Any),
             "dict": _model(lambda: dict[str, Any]),
             "union": _model(lambda: dict[str, int] | dict[str, Any]),
-            "attributes": _by_attributes,
             "wrap validator": _with_validator,
-            "validate_call": _called,
-            "dataclass": _pydantic_dataclass,
-            "assignment": _assigned,
             "construct": lambda e: (
                 lib.pydantic.create_model("M", a=Any).model_construct(a=e).model_dump_json()
             ),
@@ -410,7 +372,7 @@ ADAPTED = (
         },
     ),
 )
-"""Of the libraries with an adapter; FastAPI calls pydantic, see test_models and test_service."""
+"""Of the libraries with an adapter; see test_models and test_service for more of pydantic."""
 
 OTHERS = (
     Uses("ujson", _json(lambda *a, **k: lib.ujson.dumps(*a, **k))),
@@ -434,14 +396,8 @@ OTHERS = (
     Uses("simplejson", {"dumps": lambda e: lib.simplejson.dumps(e)}),
     Uses("yaml", {"dump": lambda e: lib.yaml.dump({**e, "inner": 1, "inners": 1})}),
     Uses("jinja2", {"render": lambda e: lib.jinja2.Template("{{ e|tojson }}").render(e=e)}),
-    Uses("cattrs", {"structure": _structured}),
     Uses("marshmallow", {"load, dump": _marshmallow}),
-    Uses("dacite", {"from_dict": _dacite}),
     Uses("msgpack", {"packb": lambda e: lib.msgpack.packb([e])}),
-    Uses("tomli_w", {"dumps": lambda e: lib.tomli_w.dumps({"e": e["inner"]})}),
-    Uses("tomlkit", {"dumps": lambda e: lib.tomlkit.dumps({"e": e["inner"]})}),
-    Uses("deepdiff", {"DeepDiff": lambda e: bool(lib.deepdiff.DeepDiff([e], [e]))}),
-    Uses("jsonschema", {"validate": lambda e: lib.jsonschema.validate(e, {"required": ["text"]})}),
     Uses("httpx", {"json": lambda e: lib.httpx.Request("POST", "http://h/", json=e).content}),
     Uses(
         "requests",
@@ -450,27 +406,17 @@ OTHERS = (
     Uses("flask", {"jsonify": _flask}),
     Uses("django", {"encoder": _django}),
     Uses("sqlalchemy", {"insert": _sqlalchemy}),
-    Uses("box", {"Box": lambda e: _sorted(lib.box.Box(e).to_dict())}),
-    Uses("munch", {"munchify": lambda e: _pairs(lib.munch.munchify(e).items())}),
-    Uses("addict", {"Dict": _made("addict", "Dict")}),
-    Uses("glom", {"path": lambda e: lib.glom.glom(e, "inner.deep")}),
-    Uses("toolz", {"merge": lambda e: lib.toolz.merge(e, {"x": 1})}),
     Uses("cytoolz", {"valmap": lambda e: lib.cytoolz.valmap(str, e)}),
-    Uses("jmespath", {"search": lambda e: lib.jmespath.search("inner.deep", e)}),
     Uses("frozendict", {"frozendict": _made("frozendict", "frozendict")}),
     Uses("multidict", {"MultiDict": _made("multidict", "MultiDict")}),
     Uses("pyrsistent", {"pmap": _made("pyrsistent", "pmap")}),
     Uses("rpds", {"HashTrieMap": _made("rpds", "HashTrieMap")}),
-    Uses("sortedcontainers", {"SortedDict": _made("sortedcontainers", "SortedDict")}),
     Uses("cachebox", {"update": lambda e: _updated(lib.cachebox.Cache(50), e)}),
-    Uses("cachetools", {"update": lambda e: _updated(lib.cachetools.LRUCache(50), e)}),
     Uses("cloudpickle", {"dumps": lambda e: pickle.loads(lib.cloudpickle.dumps(e))}),
-    Uses("dill", {"dumps": lambda e: lib.dill.loads(lib.dill.dumps(e))}),
     Uses("jsonpickle", {"encode": lambda e: lib.jsonpickle.encode(e, unpicklable=False)}),
     Uses("fastavro", {"writer": _avro}),
-    Uses("xmltodict", {"unparse": lambda e: lib.xmltodict.unparse({"e": e["inner"]})}),
 )
-"""Of the libraries without one."""
+"""Of the libraries without one; those in Python that only call methods of a dict are left out."""
 
 
 def verdict(uses: Uses) -> str:

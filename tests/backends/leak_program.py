@@ -8,16 +8,14 @@ each path in a round of COUNT entities; counts that did not grow are left out:
 ``memory``
     bytes of memory that are no file's, where larger ones show. Pages of files come and go as other
     processes need memory.
-``references to NAME``
-    to an object that all entities share.
 
-A path has further rounds while one of these grew by more than measuring explains, and at most four.
+Each use has new bytes, of which a lost reference keeps a block. A path has further rounds while one
+of these grew by more than measuring explains, and at most four.
 """
 
 from __future__ import annotations
 
 import contextlib
-import datetime
 import gc
 import importlib
 import json
@@ -26,15 +24,11 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from google.cloud.datastore import helpers
 from google.cloud.datastore.entity import Entity
 from google.cloud.datastore.key import Key
-from google.protobuf.message import DecodeError
-from proto.datetime_helpers import DatetimeWithNanoseconds
 
 import lazyentity
 from lazyentity.codec.encodable import EncodableEntity
-from lazyentity.codec.undecoded import UNDECODED
 from lazyentity.encoding import _encodable_of
 from tests.backends.backends import NATIVE, REFUSALS
 from tests.backends.columns import columns_of, row
@@ -268,43 +262,10 @@ PATHS: dict[str, tuple[Use, bytes]] = {
 }
 
 
-def _shared(raw: bytes) -> dict[str, Any]:
-    """Return the objects that all entities made of ``raw`` share, by name."""
-    shared: dict[str, Any] = {
-        "the sentinel": UNDECODED,
-        "the bytes": raw,
-        "LazyEntity": NATIVE,
-        "LazyMapping": NATIVE.__mro__[2],
-        "Entity": Entity,
-        "Key": Key,
-        "GeoPoint": helpers.GeoPoint,
-        "ResultBytes": native_results.ResultBytes,
-        "EntityBytes": native_results.EntityBytes,
-        "DatetimeWithNanoseconds": DatetimeWithNanoseconds,
-        "UTC": datetime.timezone.utc,
-    }
-    if sys.version_info < (3, 12):
-        # Immortal since: the interpreter counts no references to it, and protobuf's build for all
-        # versions still does.
-        shared["None"] = None
-    try:
-        # An entity's names are learned when they come again.
-        _made(raw), _made(raw)
-        shape = _made(raw)._shape
-    except DecodeError:
-        return shared
-    shared["the shape"] = shape
-    shared["the template"] = shape.template
-    shared.update((f"the name {name!r}", name) for name in shape.template)
-    return shared
-
-
-def levels(shared: dict[str, Any]) -> Counter[str]:
-    """Return the memory in use, and the number of references to the shared objects."""
+def levels() -> Counter[str]:
+    """Return the memory in use."""
     gc.collect()
-    references = {f"references to {name}": sys.getrefcount(value) for name, value in shared.items()}
-    memory = pages("Anonymous", "Swap")
-    return Counter(blocks=sys.getallocatedblocks(), memory=memory, **references)
+    return Counter(blocks=sys.getallocatedblocks(), memory=pages("Anonymous", "Swap"))
 
 
 def leaks(grown: Mapping[str, int]) -> dict[str, int]:
@@ -321,13 +282,12 @@ def growth(use: Use, raw: bytes, count: int) -> dict[str, int]:
 
     A leak grows in every round; caches and free lists only fill in some.
     """
-    shared = _shared(raw)
-    after = levels(shared)
+    after = levels()
     least: Counter[str] | None = None
     for _ in range(ROUNDS):
         for _ in range(count):
-            use(raw)
-        before, after = after, levels(shared)
+            use(bytes(bytearray(raw)))
+        before, after = after, levels()
         grown = after - before
         least = grown if least is None else least & grown
         # Further rounds could only take away from it.

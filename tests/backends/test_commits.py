@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime
 import importlib
-from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -18,10 +17,7 @@ from hypothesis import strategies as st
 
 import lazyentity
 from lazyentity.codec import messages
-from lazyentity.encoding import _encodable_of
 from lazyentity.pure import writing as pure
-from tests.support.snapshots import outcome
-from tests.support.stock import comparable, encoded
 
 native: Any = importlib.import_module("lazyentity.native.encoder")
 
@@ -112,55 +108,3 @@ def test_parts(mutations: list[dict[str, bytes]]) -> None:
     """Both backends write the same."""
     parts = native.mutation_parts(iter(mutations))
     assert b"".join(parts) == b"".join(pure.mutation_parts(mutations))
-
-
-def _entity(*excluded: Any, **properties: Any) -> Entity:
-    entity = Entity(Key("Kind", 1, project="p"), excluded)
-    entity.update(properties)
-    return entity
-
-
-def _of_lists() -> Entity:
-    entity = _entity("a", "b", a=[1, [2]], b={"a": [1.5], "c": {}}, c=[])
-    entity["b"]["nested"] = _entity("x", x=1)
-    return entity
-
-
-def _excluded(excluded: Any) -> Entity:
-    entity = _entity(a=1, b="b")
-    entity.exclude_from_indexes = excluded
-    return entity
-
-
-def _with_meaning() -> Entity:
-    entity = _entity(a=1, b=2)
-    entity._meanings["b"] = (9, entity["b"])
-    return entity
-
-
-STOCK: dict[str, Callable[[], Entity]] = {
-    "scalars": lambda: _entity("a", a=1, b="ä" * 99, c=None, d=b"\xff", e=0.5, f=True),
-    "times": lambda: _entity("a", a=_utc(1, 1, 1), b=_utc(1969, 12, 31, 23, 59, 59, 999_999)),
-    "lists": lambda: _entity("a", "b", a=[1, "two"], b=[], c={"a": [1]}),
-    "entities": _of_lists,
-    "points": lambda: _entity("b", a=1, b=GeoPoint(1.5, 2.5)),
-    "no key": Entity,
-    "list of names": lambda: _excluded(["b"]),
-    "names in a text": lambda: _excluded("ab"),
-    "no names": lambda: _excluded(None),
-    "meaning": _with_meaning,
-    "large": lambda: _entity(a=1, b=2**63),
-    "surrogate": lambda: _entity(a=1, b="\ud800"),
-}
-
-
-@pytest.mark.parametrize("make", STOCK.values(), ids=STOCK)
-def test_stock_entities(make: Callable[[], Entity]) -> None:
-    """Both backends serialise the message that the client makes, or raise its error."""
-
-    def made(module: Any) -> bytes:
-        serialised = module.serialise_entity(make(), _encodable_of)[0]
-        return comparable(messages.Entity.FromString(serialised))
-
-    stock = outcome(lambda: encoded(make()))
-    assert outcome(made, native) == outcome(made, pure) == stock

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import copy
-import gc
-import itertools
 import operator
 import sys
-import tracemalloc
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -67,19 +64,6 @@ def test_groups_in_groups(around: str, depth: int) -> None:
         native = outcome(partial(split, native_results, raw))
         stock = outcome(partial(message_type.FromString, raw))
         assert isinstance(native, Raised) == isinstance(stock, Raised)
-
-
-@pytest.mark.parametrize("asked", [None, ()])
-def test_entities_that_are_converted_together(asked: Any) -> None:
-    """Both backends take the results whose keys were asked for, each once, and leave the others."""
-    found = datastore_pb2.LookupResponse.deserialize(RESPONSES[0]).found
-    for raw in (RESPONSES[0], RESPONSES[0] * 2):
-        native = converted(native_results, raw, asked)
-        assert native == converted(responses, raw, asked)
-        keys = {one.entity.key._pb.SerializeToString() for one in found} if asked is None else set()
-        assert native.entities.keys() == keys
-        assert len(native.left) == len(raw) // len(RESPONSES[0]) * len(found) - len(keys)
-        assert native.pending == []
 
 
 @given(data=st.data())
@@ -194,27 +178,6 @@ def test_times_of_results(tag: bytes, time: bytes) -> None:
     assert_same_split(raw)
 
 
-def test_the_same_results_for_a_thread_that_runs_while_they_are_made() -> None:
-    """CPython before 3.12 may collect garbage, and so run other threads, wherever it allocates."""
-    before = gc.get_threshold()
-    for last in range(1, 3 * MANY):
-        found, meanwhile, collections = _found(native_results), list[Any](), itertools.count(1)
-
-        def ask(*_: object) -> None:
-            if next(collections) == last:  # noqa: B023  # it is called in this round alone
-                meanwhile.append(found.results())  # noqa: B023
-
-        gc.callbacks.append(ask)
-        gc.set_threshold(1)
-        try:
-            results = found.results()
-        finally:
-            gc.set_threshold(*before)
-            gc.callbacks.remove(ask)
-        assert found.results() is results
-        assert all(each is results for each in meanwhile)
-
-
 def test_threads_share_an_iterator() -> None:
     """Each entity is read once, while other threads ask for the results."""
     found = _found(native_results)
@@ -229,19 +192,6 @@ def test_threads_share_an_iterator() -> None:
         sys.setswitchinterval(before)
     assert sum(len(each.result()) for each in read) == MANY
     assert results[0].result() is results[1].result()
-
-
-def test_spans_go_when_the_results_are_made() -> None:
-    found = _found(native_results)
-    tracemalloc.start()
-    try:
-        found = _found(native_results)
-        before = tracemalloc.get_traced_memory()[0]
-        results = found.results()
-        grown = tracemalloc.get_traced_memory()[0] - before
-    finally:
-        tracemalloc.stop()
-    assert grown < sys.getsizeof(results) + sum(map(sys.getsizeof, results))
 
 
 def test_an_iterator_at_its_end_keeps_no_response() -> None:

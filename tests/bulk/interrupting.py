@@ -21,8 +21,6 @@ class Signalled:
         error: raised by the handler.
         method: of the requests.
         at: the number of the request, from 1 on. Later ones are held, too.
-        holds: whether these are held until :attr:`may_go` is set, and not only until the handler
-            raises: the call that it interrupts takes a while to end.
         hangs: whether all requests are held until :attr:`may_go` is set.
 
     Attributes:
@@ -37,13 +35,11 @@ class Signalled:
         method: str,
         *,
         at: int = 1,
-        holds: bool = False,
         hangs: bool = False,
     ) -> None:
         self._error = error
         self._method = method
         self._left = at
-        self._holds = holds
         self._hangs = hangs
         self._has_raised = threading.Event()
         self.may_go = threading.Event()
@@ -59,7 +55,7 @@ class Signalled:
             os.kill(os.getpid(), signal.SIGUSR1)
         if self._left <= 0:
             self._wait_for_handler()
-        if self._hangs or (self._holds and self._left <= 0):
+        if self._hangs:
             self.may_go.wait(60)
         self._then(call)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -168,16 +167,6 @@ def connected_to_new_project(
     with connected(to, transport, project=f"p-{uuid.uuid4().hex}", **options) as client:
         yield client
     to.service.ended.add(client.project)
-
-
-class Together:
-    """Requests that wait until several are there; more than one at a time must be sent for that."""
-
-    def __init__(self, count: int) -> None:
-        self._barrier = threading.Barrier(count)
-
-    def __call__(self, call: Call) -> None:
-        self._barrier.wait(20)
 
 
 def stored(client: datastore.Client, kind: str, count: int) -> list[datastore.Key]:

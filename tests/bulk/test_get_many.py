@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import itertools
-import os
-import threading
 from collections.abc import Callable, Iterator
 from typing import Any
-from unittest import mock
 
 import grpc
 import pytest
@@ -18,7 +15,6 @@ from hypothesis import strategies as st
 
 import lazyentity
 from lazyentity.bulk import BulkError, get_many, reading
-from lazyentity.bulk.calls import Call
 from tests.bulk.services import (
     FAST,
     RecordingService,
@@ -249,42 +245,6 @@ def test_a_stream_goes_on_after_a_failed_look_up(client: Client, service: Record
     assert list(entities) == []
 
 
-class _Resumed:
-    """An iterator that goes on after an exception of its code."""
-
-    def __init__(self, keys: list[Any], error: BaseException, at: int) -> None:
-        self._items = [*keys[:at], error, *keys[at:]]
-
-    def __iter__(self) -> _Resumed:
-        return self
-
-    def __next__(self) -> Any:
-        if not self._items:
-            raise StopIteration
-        item = self._items.pop(0)
-        if isinstance(item, BaseException):
-            raise item
-        return item
-
-
-@pytest.mark.usefixtures("requests_of_three")
-@pytest.mark.parametrize("at", range(9))
-@pytest.mark.parametrize("concurrency", [1, 3])
-def test_an_error_of_the_iterator(
-    client: Client, service: RecordingService, concurrency: int, at: int
-) -> None:
-    """It comes out at once; nothing is left out by reading on."""
-    keys = stored(client, _KIND, 8)
-    error = OSError("once")
-    entities: Any = get_many(client, _Resumed(keys, error, at), concurrency=concurrency)
-    found: list[int] = []
-    with pytest.raises(OSError, match="once"):
-        found.extend(entity["number"] for entity in entities)
-    found.extend(entity["number"] for entity in entities)
-    assert found == list(range(8))
-    assert max(service.sizes("Lookup")) == 3
-
-
 @pytest.mark.usefixtures("requests_of_three")
 @pytest.mark.parametrize("before", [0, 1, 4])
 def test_a_stream_that_is_read_in_a_transaction(
@@ -303,16 +263,3 @@ def test_a_stream_that_is_read_in_a_transaction(
         assert len(service.sizes("Lookup")) <= sent + 1
     found.extend(entity["number"] for entity in entities)
     assert found == list(range(12))
-
-
-def test_a_look_up_that_the_parent_sent() -> None:
-    """A child process has none of the threads, and says so."""
-    may_go = threading.Event()
-    call = Call(lambda: may_go.wait(20))
-    with (
-        mock.patch.object(os, "getpid", return_value=1),
-        pytest.raises(RuntimeError, match=r"call get_many\(\) again here"),
-    ):
-        call.result()
-    may_go.set()
-    assert call.result()

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import errno
 import importlib
-import io
 import os
 import sys
-from pathlib import Path
 from types import ModuleType
 from typing import Any
 from unittest import mock
@@ -15,7 +12,6 @@ from unittest import mock
 import pytest
 
 from lazyentity import __version__
-from lazyentity._environment import Obstacle
 from lazyentity.cli import dispatch
 from lazyentity.cli.dispatch import COMMANDS, Command, Failure
 
@@ -119,19 +115,12 @@ def test_other_errors_keep_their_traceback(command: ModuleType) -> None:
         dispatch.main(["made"])
 
 
-def _needing_an_extra() -> ImportError:
-    """Return the error of a package of ours, which the user of a command should not read."""
-    error = ImportError("install it")
-    error.__cause__ = ModuleNotFoundError(name="zstandard")
-    return error
-
-
 @pytest.mark.parametrize(
     ("error", "missing"),
     [
         (ModuleNotFoundError(name="click"), "click"),
         (ModuleNotFoundError(name="google.missing"), "google.missing"),
-        (_needing_an_extra(), "zstandard"),
+        (ImportError("install it", name="zstandard"), "zstandard"),
     ],
 )
 def test_a_missing_requirement(
@@ -158,40 +147,9 @@ def test_the_reader_of_the_output_is_gone(
     monkeypatch.setattr(os, "dup2", lambda _, number: replaced.append(number))
     monkeypatch.setattr(sys, "stdout", sys.__stdout__)
     vars(command)["main"] = raising(BrokenPipeError())
-    with pytest.raises(SystemExit, match=r"^1$"):
-        dispatch.main(["made"])
+    assert dispatch.main(["made"]) == 1
     assert replaced == [1]
     assert capsys.readouterr().err == ""
-
-
-class Full(io.StringIO):
-    """The output on a full disk."""
-
-    def flush(self) -> None:
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    def fileno(self) -> int:
-        return 1
-
-
-@pytest.mark.parametrize(
-    ("output", "reason"),
-    [(None, "the standard output is closed"), (Full(), "No space left on device")],
-)
-def test_an_output_that_cannot_be_written(
-    output: Full | None,
-    reason: str,
-    command: ModuleType,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    monkeypatch.setattr(os, "dup2", lambda *_: None)
-    monkeypatch.setattr(sys, "stdout", output)
-    vars(command)["main"] = lambda *_: dispatch.write("the outcome\n")
-    assert dispatch.main(["made"]) == 1
-    assert capsys.readouterr().err == (
-        f"python -m lazyentity made: cannot write the output: {reason}\n"
-    )
 
 
 def test_a_backend_that_is_not_there(
@@ -201,25 +159,6 @@ def test_a_backend_that_is_not_there(
     vars(command)["main"] = lambda *_: 0
     assert dispatch.main(["made"]) == 2
     assert "LAZYENTITY_BACKEND='naive' is not a backend" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize("other", [None, Path("/site-packages")])
-def test_a_checkout_without_the_native_backend(
-    other: Path | None,
-    command: ModuleType,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    """It may have been imported for an installed copy, because it is the current folder."""
-    monkeypatch.delenv("LAZYENTITY_BACKEND", raising=False)
-    monkeypatch.setattr(dispatch, "obstacle", lambda: Obstacle("it was not built", ""))
-    monkeypatch.setattr(dispatch, "_installed_elsewhere", lambda _: other)
-    vars(command)["main"] = lambda *_: 0
-    assert dispatch.main(["made"]) == 0
-    told = capsys.readouterr().err
-    assert told.startswith("lazyentity: imported from the checkout ")
-    assert "the slower one: it was not built" in told
-    assert ("copy in /site-packages, run `lazyentity`" in told) == (other is not None)
 
 
 def test_the_script(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

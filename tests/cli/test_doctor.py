@@ -269,10 +269,6 @@ def _tracing(wrapped: Any, _: Any, args: Any, kwargs: Any) -> Any:
     return wrapped(*args, **kwargs)
 
 
-def _replacement(*_: Any) -> None:
-    """Somebody's function, in place of the client's."""
-
-
 def test_a_client() -> None:
     names = f"{len(DATASTORE.patch.seams)} names"
     assert found("datastore") == [("ok", _described(f"patch() would replace {names}"), "")]

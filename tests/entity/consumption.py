@@ -6,25 +6,15 @@ import copy
 import pickle
 import re
 from collections.abc import Callable, Mapping
-from itertools import product
 from typing import Any
 
-import pytest
 from google.cloud.datastore.entity import Entity
 
 from lazyentity import LazyEntity
 from tests.support.snapshots import Raised, geo_points_without_address, outcome, snapshot
 from tests.support.stock import in_order_of, stock_entity
-from tests.support.strategies.samples import SAMPLES
 
 Consumer = Callable[[Any], Any]
-
-READ_BEFORE: dict[str, Callable[[LazyEntity], object]] = {
-    "undecoded": lambda entity: None,
-    "one read": lambda entity: entity["text"],
-    "all read": lambda entity: entity.values(),
-}
-"""How much of the entity was decoded before the consumer gets it."""
 
 COPIES: dict[str, Consumer] = {
     "copy": copy.copy,
@@ -58,24 +48,6 @@ def assert_consumed_alike(consume: Consumer, lazy: LazyEntity, raw: bytes) -> No
         expected = outcome(consume, stock)
     assert describe(result) == describe(expected)
     assert snapshot(lazy) == snapshot(stock)
-
-
-def comparison_of(consumers: dict[str, Consumer]) -> Any:
-    """Return the test of each consumer with each sample, read before or not."""
-
-    @pytest.mark.parametrize("consume", consumers.values(), ids=consumers.keys())
-    def test_same_result(lazy_type: type[LazyEntity], consume: Consumer) -> None:
-        """Result or exception, and the entity afterwards, are stock's after any earlier reads."""
-        for (sample, raw), (before, read) in product(SAMPLES.items(), READ_BEFORE.items()):
-            lazy = lazy_type.from_bytes(raw)
-            read(lazy)
-            try:
-                assert_consumed_alike(consume, lazy, raw)
-            except Exception as error:
-                error.add_note(f"{sample}, {before}")
-                raise
-
-    return test_same_result
 
 
 def describe(result: Any) -> Any:

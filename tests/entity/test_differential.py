@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 import lazyentity
 from lazyentity import LazyEntity
-from tests.fuzz.sequences import RAW, STEPS, Case, compare, lazily
+from tests.fuzz.sequences import RAW, Case, cases, compare, lazily
 from tests.support.snapshots import (
     outcome,
     snapshot,
@@ -111,17 +111,7 @@ def test_equality(lazy_type: type[LazyEntity], raw: bytes) -> None:
     assert (plain == lazy_type.from_bytes(raw)) is (plain == stock)
 
 
-CASES = st.builds(
-    Case,
-    raw=entities(Grammar(properties=6)),
-    steps=st.lists(st.tuples(st.sampled_from(STEPS), st.integers(0, 2**32 - 1)), max_size=25).map(
-        tuple
-    ),
-    writer=st.sampled_from(list(RAW)),
-)
-
-
-@given(case=CASES)
+@given(case=cases(list(RAW)))
 def test_operations_in_any_order(lazy_type: type[LazyEntity], case: Case) -> None:
     """After each of any sequence of operations the two cannot be told apart."""
     compare(case, lazily(case, RAW, lazy_type), RAW)

@@ -6,8 +6,7 @@ import gc
 import itertools
 import random
 import weakref
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -145,57 +144,6 @@ RAW = serialise(
     {"inner": {"deep": 1}, "many": [1, 2], "text": "t", "more": "u"},
     meanings={"many": (9, [14, None]), "text": 15, "more": 15},
 )
-
-READ: dict[str, Callable[[Any], dict[str, Any]]] = {
-    "key": lambda entity: {"key": entity.key},
-    "excluded": lambda entity: {"excluded": entity.exclude_from_indexes},
-    "meanings": lambda entity: {"meanings": entity._meanings},
-    "attributes": lambda entity: dict(vars(entity)),
-    "text": lambda entity: {"text": entity["text"]},
-    "more": lambda entity: {"more": entity["more"]},
-    "items": lambda entity: dict(entity.items()),
-}
-
-
-@contextmanager
-def _collecting_later(allocations: int, callback: Callable[[], object]) -> Iterator[None]:
-    """Collect garbage when ``allocations`` containers were made, and call ``callback`` then."""
-    pending = [callback]
-
-    def call_back(phase: str, _: dict[str, int]) -> None:
-        if phase == "start" and pending:
-            pending.pop()()
-
-    thresholds = gc.get_threshold()
-    # Allocation reuses freed objects as long as there are some; a full collection clears them.
-    gc.collect()
-    taken: list[object] = [kind() for _ in range(200) for kind in (dict, list)]
-    gc.callbacks.append(call_back)
-    gc.set_threshold(gc.get_count()[0] + allocations, 1_000_000, 1_000_000)
-    try:
-        yield
-    finally:
-        gc.set_threshold(*thresholds)
-        gc.callbacks.remove(call_back)
-        taken.clear()
-
-
-@pytest.mark.usefixtures("only_new_objects")
-@pytest.mark.parametrize("second", READ)
-@pytest.mark.parametrize("first", READ)
-def test_both_get_the_same_objects(lazy_type: type[LazyEntity], first: str, second: str) -> None:
-    """All callers get the value that was read during a collection, and its meanings."""
-    for allocations in range(20):
-        entity: Any = lazy_type.from_bytes(RAW)
-        meanwhile: dict[str, Any] = {}
-        with _collecting_later(allocations, lambda: meanwhile.update(READ[second](entity))):  # noqa: B023  # called before the next turn
-            read = READ[first](entity)
-        for reads, found in ((first, read), (second, meanwhile)):
-            again = READ[reads](entity)
-            assert all(again[place] is value for place, value in found.items())
-        assert entity._meanings.keys() == {"many", "text", "more"}
-        # The client writes a meaning back only with the very object it was read with.
-        assert all(original is entity[name] for name, (_, original) in entity._meanings.items())
 
 
 WAYS: dict[str, Callable[[Any], object]] = {

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import itertools
 import weakref
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -11,7 +10,6 @@ from typing import Any, Protocol, runtime_checkable
 from unittest import mock
 
 import pytest
-from google.cloud.datastore import helpers
 from google.cloud.datastore.entity import Entity
 from google.cloud.datastore.key import Key
 from google.protobuf.message import DecodeError
@@ -21,7 +19,7 @@ from lazyentity import LazyEntity
 from lazyentity.codec import messages
 from tests.entity.consumption import describe
 from tests.support.concurrency import together
-from tests.support.snapshots import Raised, outcome, snapshot, whole
+from tests.support.snapshots import outcome, snapshot, whole
 from tests.support.stock import EntityMessage, in_order_of, stock_entity
 from tests.support.strategies.samples import PLAIN, RICH
 
@@ -217,74 +215,6 @@ def test_protocols_checked_at_run_time(lazy_type: type[LazyEntity]) -> None:
     for name in NAMES:
         inspect.getattr_static(entity, name)
     assert hasattr(lazy_type, "key") == hasattr(Entity, "key")
-
-
-BEFORE: dict[str, Callable[[Any, str], object]] = {
-    "unread": lambda e, name: None,
-    "read": getattr,
-    "set": lambda e, name: setattr(e, name, getattr(e, name)),
-    "all read": lambda e, name: vars(e),
-    "read and deleted": lambda e, name: (getattr(e, name), e.__delattr__(name)),
-}
-AFTER: dict[str, Callable[[Any, str], Any]] = {
-    "read": getattr,
-    "deleted again": lambda e, name: outcome(e.__delattr__, name) is None,
-    "hasattr": hasattr,
-    "vars": lambda e, name: vars(e),
-    "raw": lambda e, name: bool(lazyentity.raw(e)),
-    "encoded": lambda e, name: bool(helpers.entity_to_protobuf(e)),
-    "state": lambda e, name: e.__getstate__(),
-}
-
-
-def _after_each(
-    make: Callable[[bytes], Any], steps: Callable[[Any, str, Callable[[Any, str], object]], Any]
-) -> dict[tuple[str, str], Any]:
-    """Take steps with each attribute of a new entity, after each use of it."""
-    return {
-        (name, used): steps(make(PLAIN), name, before)
-        for name, (used, before) in itertools.product(NAMES, BEFORE.items())
-    }
-
-
-DELETED: dict[str, Callable[[Any, str], object]] = {
-    "delattr": delattr,
-    "pop": lambda e, name: vars(e).pop(name),
-    "del": lambda e, name: vars(e).__delitem__(name),
-    "clear": lambda e, name: vars(e).clear(),
-    "popitem": lambda e, name: dict(vars(e).popitem() for _ in NAMES),
-    "popped, read and popped": lambda e, name: (
-        vars(e).pop(name),
-        hasattr(e, name),
-        outcome(vars(e).pop, name).kind,
-    ),
-}
-
-
-@pytest.mark.parametrize("delete", DELETED.values(), ids=DELETED.keys())
-@pytest.mark.parametrize("after", AFTER.values(), ids=AFTER.keys())
-def test_deleted_attributes_stay_deleted(
-    lazy_type: type[LazyEntity],
-    delete: Callable[[Any, str], object],
-    after: Callable[[Any, str], Any],
-) -> None:
-    """A deleted attribute is neither read from the bytes again nor written as it was received.
-
-    Nor is one that is taken out of vars(entity). It can be set again.
-    """
-
-    def steps(entity: Any, name: str, before: Callable[[Any, str], object]) -> Any:
-        before(entity, name)
-        deleted, result = outcome(delete, entity, name), outcome(after, entity, name)
-        # The name of the class is in the text.
-        deleted = describe(deleted) if isinstance(deleted, Raised) else deleted
-        # Which attribute is missing first depends on the encoder.
-        result = result.kind if isinstance(result, Raised) else result
-        left = sorted(vars(entity)), [hasattr(entity, each) for each in NAMES]
-        setattr(entity, name, getattr(stock_entity(PLAIN), name))
-        return deleted, result, left, getattr(entity, name)
-
-    assert _after_each(lazy_type.from_bytes, steps) == _after_each(stock_entity, steps)
 
 
 @pytest.mark.usefixtures("frequent_switches")

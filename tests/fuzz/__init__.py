@@ -11,18 +11,14 @@
 ``seeds``
     writes ``corpus``, the inputs that fuzzing starts from.
 
-The other fuzzers run on any build, as ``python -m tests.fuzz.operations`` and so on; ``--help``
-lists the options. Each prints how many cases it ran, and for each finding how to run that case
-again:
+The others run on any build, with the suite; ``nox -s fuzz`` runs more cases:
 
-``operations``
-    operations and a write (``sequences``, ``steps``, ``values``), which the suite runs as well.
-``changes``
-    entities that change while they are written, against the stock client.
-``responses``
+``test_operations``
+    operations (``sequences``, ``steps``, ``values``), and changes during a write.
+``test_responses``
     whole responses, against the stock client.
 ``calls``
-    hostile calls (``hostile``) into the native modules, in child processes (``calls_child``).
-``running``, ``canned``, ``material``
-    the loop of cases, the client that sends nothing, the entities to start from.
+    hostile calls (``hostile``) into the native modules, in a process of their own.
+``patched``, ``canned``, ``material``
+    patched clients, the client that sends nothing, the entities to start from.
 """

@@ -33,10 +33,3 @@ def changed(raw: bytes, chance: random.Random, changes: int) -> bytes:
     for _ in range(changes):
         raw = mutated(raw, _LARGEST, chance, blindly(chance))
     return raw
-
-
-def entity(chance: random.Random) -> bytes:
-    """Return an entity that the stock client reads; asked without a patch."""
-    raw = chance.choice(entities())
-    candidate = changed(raw, chance, chance.randint(0, 4))
-    return raw if isinstance(outcome(stock_entity, candidate), Raised) else candidate

@@ -83,38 +83,6 @@ def blindly(chance: random.Random) -> Mutate:
     return mutate
 
 
-def shrunk(raw: bytes, fails: Callable[[bytes], bool]) -> bytes:
-    """Return ``raw`` without the fields, at any depth, that it fails without.
-
-    Args:
-        raw: a serialised message, or any bytes.
-        fails: says whether bytes fail, as ``raw`` does.
-    """
-    fields = parsed(raw) or []
-    index = 0
-    while index < len(fields):
-        fewer = fields[:index] + fields[index + 1 :]
-        if fails(wire.encode(fewer)):
-            fields = fewer
-            continue
-        field = fields[index]
-        if field.wire_type == wire.DELIMITED:
-            before, after = fields[:index], fields[index + 1 :]
-
-            def fails_with(
-                payload: bytes,
-                before: list[Field] = before,
-                field: Field = field,
-                after: list[Field] = after,
-            ) -> bool:
-                return fails(wire.encode([*before, field._replace(payload=payload), *after]))
-
-            fields[index] = field._replace(payload=shrunk(field.payload, fails_with))
-        index += 1
-    encoded = wire.encode(fields)
-    return encoded if fields and fails(encoded) else raw
-
-
 def _with_change(
     fields: list[Field], chance: random.Random, max_size: int, mutate: Mutate
 ) -> list[Encodable]:

@@ -1,18 +1,16 @@
-"""Cases of steps and a write: first on a lazy entity, then on a stock one, with equal results.
-
-The suite makes cases by hypothesis, and :mod:`tests.fuzz.operations` by number.
-"""
+"""Cases of steps and a write: first on a lazy entity, then on a stock one, with equal results."""
 
 from __future__ import annotations
 
 import random
 import re
-from collections.abc import Callable, Set
+from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import Any
 
 from google.cloud.datastore import helpers
 from google.cloud.datastore.entity import Entity
+from hypothesis import strategies as st
 
 import lazyentity
 from lazyentity import LazyEntity
@@ -39,6 +37,7 @@ from tests.support.stock import (
     lazy_entities_in,
     stock_entity,
 )
+from tests.support.strategies import Grammar, entities
 
 Write = Callable[[Any], Any]
 
@@ -60,11 +59,6 @@ class Case:
     steps: tuple[tuple[Step, int], ...]
     writer: str
     tainted: bool = False
-
-    def __str__(self) -> str:
-        lines = (f"  {step.__name__} {seed}" for step, seed in self.steps)
-        head = f"{self.raw!r}, written by {self.writer}, {'tainted' if self.tainted else 'sound'}"
-        return "\n".join((head, *lines))
 
 
 @dataclass(frozen=True)
@@ -241,6 +235,17 @@ def write(side: Side, chance: random.Random) -> None:
 
 
 STEPS: tuple[Step, ...] = (*ON_ENTITIES, prefetch, materialize, write)
+_STEPS = st.lists(st.tuples(st.sampled_from(STEPS), st.integers(0, 2**32 - 1)), max_size=25)
+_RAWS = entities(Grammar(properties=6))
+
+
+def cases(writers: Sequence[str]) -> st.SearchStrategy[Case]:
+    """Draw cases: any steps, or none with a sentinel that is put in."""
+    writer = st.sampled_from(writers)
+    sound = st.builds(Case, raw=_RAWS, steps=_STEPS.map(tuple), writer=writer)
+    # With steps, another value that cannot be written could be assigned.
+    tainted = st.builds(Case, raw=_RAWS, steps=st.just(()), writer=writer, tainted=st.just(True))
+    return st.integers(0, 30).flatmap(lambda number: sound if number else tainted)
 
 
 def _assert_refused(side: Side) -> None:

@@ -350,6 +350,14 @@ def attributes(side: Side, chance: random.Random) -> Any:
             return getattr(entity, "note", None)
         case 2:
             return sorted(vars(entity))
+        case 3 if chance.random() < 0.1:
+            # A deleted attribute is not read from the bytes again.
+            name = chance.choice(("key", "exclude_from_indexes", "_meanings"))
+            side.has_new_attributes = True
+            if chance.random() < 0.5:
+                return vars(entity).pop(name)
+            delattr(entity, name)
+            return hasattr(entity, name)
     return entity
 
 

@@ -1,20 +1,18 @@
 """Servers that the tests talk to, and changes to stored entities, as a program would make them.
 
-The process that stays stock imports this, which imports nothing of lazyentity. Each rewrite takes a
-client, finds the entities that :func:`prepare` stored, and writes.
+Each rewrite takes a client, finds the entities that :func:`prepare` stored, and writes.
 """
 
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from google.cloud import datastore
 
-from tests.support.clients import BEGINS_LATER, PROJECT, close, make_client
+from tests.support.clients import BEGINS_LATER, PROJECT, make_client
 from tests.support.entities import CHANGES, fill
 
 
@@ -201,26 +199,3 @@ REWRITES: dict[str, Callable[[Client], None]] = {
         )
     },
 }
-
-
-def rewritten_by_stock(
-    endpoint: Endpoint, transport: str, namespace: str
-) -> dict[str, dict[tuple[Any, ...], bytes]]:
-    """Apply each rewrite to the entities of :func:`prepare`; return the stored results.
-
-    For a separate process.
-
-    Raises:
-        RuntimeError: if lazyentity was imported in this process.
-    """
-    client = endpoint.client(transport, namespace=namespace)
-    results = {}
-    for name, rewrite in REWRITES.items():
-        prepare(client)
-        rewrite(client)
-        results[name] = stored(client)
-    wipe(client)
-    close(client)
-    if "lazyentity" in sys.modules:
-        raise RuntimeError("this is no stock process: lazyentity was imported")
-    return results

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import uuid
-from concurrent.futures import ProcessPoolExecutor
 from typing import Any
 
 import pytest
@@ -12,8 +11,8 @@ from google.cloud.datastore import helpers
 
 import lazyentity
 from tests.integration.conftest import MakeClient, Sides
-from tests.integration.rewrites import KIND, REWRITES, Endpoint, prepare, rewritten_by_stock, stored
-from tests.support.clients import BEGINS_LATER
+from tests.integration.rewrites import KIND, REWRITES, Endpoint, prepare, stored, wipe
+from tests.support.clients import BEGINS_LATER, close
 from tests.support.snapshots import snapshot
 
 Client = datastore.Client
@@ -28,11 +27,17 @@ def namespace() -> str:
 
 
 @pytest.fixture(scope="session")
-def by_stock(
-    endpoint: Endpoint, transport: str, namespace: str, stock_process: ProcessPoolExecutor
-) -> Stored:
-    """The entities stored after each rewrite by a stock client, in a process without lazyentity."""
-    return stock_process.submit(rewritten_by_stock, endpoint, transport, namespace).result(120)
+def by_stock(endpoint: Endpoint, transport: str, namespace: str) -> Stored:
+    """The entities stored after each rewrite by a stock client."""
+    client = endpoint.client(transport, namespace=namespace)
+    results = {}
+    for name, rewrite in REWRITES.items():
+        prepare(client)
+        rewrite(client)
+        results[name] = stored(client)
+    wipe(client)
+    close(client)
+    return results
 
 
 @pytest.fixture

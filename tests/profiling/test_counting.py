@@ -262,23 +262,6 @@ def test_no_uses(backend: str) -> None:
     assert not only(profile).used
 
 
-def test_get_looks_for_a_name_once(backend: str) -> None:
-    """A name of an application's own class is asked for its hash as often as without a profile."""
-    hashed: list[str] = []
-
-    class Name(str):
-        __slots__ = ()
-
-        def __hash__(self) -> int:
-            hashed.append(self)
-            return str.__hash__(self)
-
-    with lazyentity.profile():
-        (entity,) = Response(backend, [FIVE]).entities()
-        assert (entity.get(Name("other")), entity.get(Name("more"), 5)) == (None, 5)
-    assert hashed == ["other", "more"]
-
-
 def test_columns_are_reads(backend: str) -> None:
     """A column counts as reading its property."""
     append = BACKENDS[backend].append_columns
@@ -301,11 +284,3 @@ def test_the_class_of_an_entity(backend: str) -> None:
         assert type(entity).update.__name__ == "update"
         with pytest.raises(TypeError, match="unhashable type: 'LazyEntity'"):
             hash(entity)
-
-
-def test_methods_that_an_application_sets(backend: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Entity, "__len__", lambda _: 42, raising=False)
-    monkeypatch.setattr(Entity, "__missing__", lambda _, name: f"no {name}", raising=False)
-    with lazyentity.profile():
-        (entity,) = Response(backend, [FIVE]).entities()
-        assert (len(entity), entity["other"]) == (42, "no other")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import itertools
 import json
 import os
 import sys
@@ -17,7 +16,6 @@ import lazyentity
 from lazyentity.profiling import observer
 from lazyentity.profiling.collection import Profile
 from tests.profiling.receiving import FIVE, OTHER, Response, learn, only
-from tests.support.changing import in_collections
 from tests.support.concurrency import together
 from tests.support.forks import run
 
@@ -61,48 +59,6 @@ def test_profiles_begin_and_end_in_threads(backend: str) -> None:
 
     together(6, work)
     assert observer.data is None
-
-
-@pytest.mark.usefixtures("only_new_objects")
-@pytest.mark.parametrize("eager", [False, True])
-def test_a_profile_ends_while_entities_arrive(backend: str, eager: bool) -> None:
-    """At any moment, as another thread can end it."""
-    learn(backend, FIVE)
-    for threshold, before, moment in itertools.product((1, 2, 3), range(4), range(12)):
-        response = Response(backend, [FIVE] * 2, eager=eager)
-        running = [lazyentity.profile().start()]
-
-        def end(number: int, moment: int = moment, running: list[Profile] = running) -> None:
-            if number == moment:
-                running.pop().stop()
-
-        with in_collections(end, threshold):
-            # Which objects are made when garbage is collected depends on those made before.
-            made: list[list[None]] = [[] for _ in range(before)]
-            entities = response.entities()
-        for profile in running:
-            profile.stop()
-        del made
-        assert [entity["a"] for entity in entities] == [1, 1]
-        assert observer.data is None
-
-
-def test_a_report_while_entities_arrive(backend: str) -> None:
-    """Other threads add lines, kinds and names meanwhile."""
-
-    def arrive(number: int) -> None:
-        assert observer.data is not None
-        counts = observer.data.counts(f"Kind{number}").receive([f"a{number}"], 1)
-        counts.decode(("a",), f"operation {number}")
-
-    for _ in range(3):
-        # A report takes the longer, the more lines there are.
-        with lazyentity.profile() as profile:
-            Response(backend, [FIVE]).entities()
-            arrive(-1)
-            with in_collections(arrive):
-                report = profile.report()
-        assert sum(kind.entities for kind in report.kinds)
 
 
 @pytest.mark.parametrize("stops", [False, True])
@@ -213,34 +169,9 @@ def test_off() -> None:
     assert _profile("off") == ""
 
 
-def test_a_source_whose_name_is_no_text(tmp_path: Path) -> None:
-    """Names of files are bytes, of which some are no UTF-8."""
-    path = tmp_path / "profile.json"
-    program = f"exec(compile({PROGRAM!r}, '/application/\\udcff.py', 'exec'))"
-    finished = run("-c", program, LAZYENTITY_PROFILE=str(path))
-    assert (finished.returncode, finished.stderr) == (0, "")
-    assert "\\udcff.py" in path.read_text("utf-8")
-
-
 @pytest.mark.parametrize("name", ["yes please", "profile.html", "missing/profile.json"])
 def test_a_file_that_cannot_be(name: str) -> None:
     """The report is not lost."""
     errors = _profile(name)
     assert "is neither 1 nor the path of a .json file" in errors
     assert "3 entities" in errors
-
-
-def test_commands_of_lazyentity(tmp_path: Path) -> None:
-    """They leave the report of a program as it is, and do not count as its first process."""
-    path = tmp_path / "profile.json"
-    path.write_text("of a program")
-    finished = run(
-        "-c",
-        "import os, sys; from lazyentity.cli import dispatch\n"
-        "try: dispatch.main(['--version'])\n"
-        "finally: print('LAZYENTITY_PROFILE_PROCESS' in os.environ)",
-        LAZYENTITY_PROFILE=str(path),
-    )
-    assert finished.returncode == 0, finished.stderr
-    assert finished.stdout.splitlines()[1:] == ["False"]
-    assert path.read_text() == "of a program"

@@ -2,15 +2,8 @@
 
 from __future__ import annotations
 
-import itertools
 from pathlib import Path
 
-import pytest
-
-from lazyentity.snapshot import Snapshot
-from tests.bulk.interrupting import raised_by
-from tests.fuzz.points import Points
-from tests.snapshot.states import COUNT, entities_in, states
 from tests.support import forks
 
 _BEGIN = (
@@ -61,22 +54,3 @@ def test_processes_that_write_one_file(tmp_path: Path) -> None:
         path,
     )
     assert list(tmp_path.iterdir()) == [path]
-
-
-# An exception between opening and entering a file leaves its closing to the interpreter.
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-def test_each_point_of_a_refresh(path: Path) -> None:
-    """The exception of a signal handler comes out as itself, and leaves a whole state."""
-    saved, error = Snapshot(path), KeyboardInterrupt()
-    for at in itertools.count(1):
-        points = Points(error, at, ("/lazyentity/snapshot/writing.py",))
-        with points.traced():
-            raised = raised_by(lambda: saved.refresh(entities_in("new", 2)))
-        if not points.is_raised:
-            break
-        assert raised is error
-        saved.close()
-        assert states(saved) in ({"old": COUNT}, {"new": 2})
-    assert raised is None
-    assert at > 20
-    assert states(saved) == {"new": 2}

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import datetime
-import gc
 import itertools
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
 
-from tests.fuzz.points import Points
 from tests.support.concurrency import together
 
 
@@ -53,9 +50,6 @@ CHANGES: dict[str, Callable[[Any], object]] = {
     "reads": lambda properties: [properties[name] for name in list(properties)],
 }
 """Changes of a mapping that has the names p1, p2 and so on."""
-
-RESIZING = ("adds", "deletes")
-"""The changes that leave more or fewer names."""
 
 
 def rebuild(mapping: Any, *moved: str, made: Callable[[str], object] = str) -> None:
@@ -109,51 +103,3 @@ def meanwhile(change: Callable[[int], object], act: Callable[[], object]) -> Non
             over.set()
 
     together(2, lambda number: acting() if number else changing())
-
-
-@contextmanager
-def in_collections(work: Callable[[int], object], threshold: int = 1) -> Iterator[None]:
-    """Do some work in each collection of garbage, of which there are many.
-
-    CPython before 3.12 collects garbage wherever objects are made, and may run other threads then.
-
-    Args:
-        work: takes the number of the collection.
-        threshold: how many objects are made from one collection to the next.
-    """
-    numbers = itertools.count()
-
-    def collected(phase: str, _: object) -> None:
-        if phase == "start":
-            work(next(numbers))
-
-    thresholds = gc.get_threshold()
-    gc.collect()
-    # For speed, collections look at the objects that are made from here on alone.
-    gc.freeze()
-    gc.callbacks.append(collected)
-    gc.set_threshold(threshold)
-    try:
-        yield
-    finally:
-        gc.set_threshold(*thresholds)
-        gc.callbacks.remove(collected)
-
-
-class ChangingPoints(Points):
-    """Calls a function at one of the points at which CPython lets threads take turns.
-
-    It finds what :func:`meanwhile` meets once in thousands of turns.
-
-    Args:
-        change: called at the point.
-        at: the number of the point, from 1 on.
-        within: parts of paths. Only points in files whose path has one of them are counted.
-    """
-
-    def __init__(self, change: Callable[[], object], at: int, within: Sequence[str]) -> None:
-        super().__init__(AssertionError("is not raised"), at, within)
-        self._change = change
-
-    def _act(self) -> None:
-        self._change()

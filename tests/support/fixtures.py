@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor
-from multiprocessing import get_context
 from pathlib import Path
 
 import pytest
@@ -89,10 +87,3 @@ def leave_to_the_end() -> None:
 def only_new_objects() -> None:
     """Limit collections of garbage to the objects of the test, and of those after it."""
     leave_to_the_end()
-
-
-@pytest.fixture(scope="session")
-def stock_process() -> Iterator[ProcessPoolExecutor]:
-    """A process that never imports lazyentity."""
-    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
-        yield pool

@@ -11,6 +11,7 @@ from typing import Any
 
 from google.cloud.datastore.entity import Entity
 from google.cloud.datastore.key import Key
+from hypothesis import strategies as st
 
 from tests.support.changing import acting
 from tests.support.snapshots import Raised
@@ -117,6 +118,19 @@ class Case:
             lazy = Entity(Key("Kind", "name", project="p"))
         names = [*received, *NAMES[len(received) :]]
         return _Made(self, lazy, names).outer, _Made(self, stock, names).outer
+
+
+CASES = st.builds(
+    Case,
+    container=st.sampled_from(CONTAINERS),
+    trigger=st.sampled_from(TRIGGERS),
+    place=st.integers(0, 6),
+    values=st.tuples(*[st.sampled_from(VALUES)] * 7),
+    changes=st.lists(
+        st.tuples(st.sampled_from(CHANGES), st.integers(0, 9)), min_size=1, max_size=6
+    ).map(tuple),
+    times=st.integers(1, 4),
+)
 
 
 class _Key(Key):

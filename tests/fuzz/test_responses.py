@@ -2,28 +2,28 @@
 
 A lookup or a query of a patched client gives the stock client's values or raises its error: when
 the response is received, or when an entity of it is read.
-
-    python -m tests.fuzz.responses --seconds 60
 """
 
 from __future__ import annotations
 
 import copy
 import random
-import warnings
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
+import pytest
 from google.cloud import datastore
 from google.cloud.datastore import helpers
 from google.cloud.datastore_v1.types import datastore as datastore_pb2
 from google.protobuf.message import DecodeError
+from hypothesis import given, note
+from hypothesis import strategies as st
 
 import lazyentity
-from tests.fuzz import material, running
+from tests.fuzz import material, patched
 from tests.fuzz.canned import PROJECT, Wire
-from tests.fuzz.mutation import parsed, shrunk
+from tests.fuzz.mutation import parsed
 from tests.support.parts import failures_in
 from tests.support.snapshots import Raised, outcome, snapshot
 from tests.support.stock import comparable
@@ -172,16 +172,15 @@ READS: dict[str, tuple[Any, Callable[[datastore.Client], Any]]] = {
 }
 
 
-def made(seed: int, number: int) -> Case:
-    """Return the case of a number."""
-    chance = running.chance_of(seed, number)
+def _made(seed: int) -> Case:
+    chance = random.Random(seed)
     read = chance.choice(list(READS))
     raw = (_lookup if READS[read][0] is _LookupResponse else _query)(chance)
     raw = material.changed(raw, chance, chance.choice((0, 0, 1, 1, 2, 4)))
     return Case(raw, chance.choice(("grpc", "http")), read)
 
 
-def read(case: Case) -> Any:
+def _read(case: Case) -> Any:
     """Read a response, with the client as it is now."""
     responses = iter((case.raw,))
     wire = Wire(lambda request: next(responses, _NO_MORE))
@@ -189,13 +188,22 @@ def read(case: Case) -> Any:
     return outcome(read_by, wire.client(case.transport))
 
 
-def compare(case: Case, lazy: Any) -> None:
-    """Read a response with the stock client, and compare.
+# proto-plus warns of an enum with a value of later versions.
+@pytest.mark.filterwarnings("ignore::UserWarning:proto")
+@patched.few
+@given(seeds=st.lists(st.integers(0, 2**32 - 1), min_size=1, max_size=16))
+def test_responses(seeds: list[int]) -> None:
+    """Each read gives stock's values or error."""
+    batch = [_made(seed) for seed in seeds]
+    with patched.clients():
+        done = [_read(case) for case in batch]
+    for case, each in zip(batch, done, strict=True):
+        note(str(case))
+        _compare(case, each)
 
-    Raises:
-        AssertionError: the sides differ.
-    """
-    expected = read(case)
+
+def _compare(case: Case, lazy: Any) -> None:
+    expected = _read(case)
     if isinstance(expected, Raised):
         _assert_refused(lazy, expected, case)
     elif isinstance(lazy, list) and case.read in ("lookup", "run_query"):
@@ -262,23 +270,3 @@ def _faults(message: Any) -> Iterator[Raised]:
         fault = outcome(helpers.key_from_protobuf, key)
         if isinstance(fault, Raised):
             yield fault
-
-
-def smallest(case: Case, fails: Callable[[Case], bool]) -> Case:
-    """Return a case with fewer fields that fails as well."""
-    return replace(case, raw=shrunk(case.raw, lambda raw: fails(replace(case, raw=raw))))
-
-
-def _prepare() -> None:
-    material.entities()
-    # proto-plus warns of an enum with a value of later versions.
-    warnings.filterwarnings("ignore", module="proto")
-
-
-main = running.Fuzzer("python -m tests.fuzz.responses", made, read, compare, smallest).command(
-    "Fuzz whole responses.", _prepare
-)
-
-
-if __name__ == "__main__":
-    main()
