@@ -163,7 +163,7 @@ MAKERS: tuple[Callable[[random.Random], Any], ...] = (
     lambda chance: indexes.NATIVE.from_bytes(
         chance.choice((indexes.SAMPLE, *indexes.ENTITY_PROTOS))
     ),
-    lambda chance: DocumentBytes.of(documents.SAMPLE, documents.READ_TIME),
+    lambda chance: DocumentBytes.from_bytes(documents.SAMPLE, documents.READ_TIME),
     lambda chance: documents.sample(),
     lambda chance: entities.ViewAs(chance.choice(CLASSES)),
     lambda chance: datastore_pb2.LookupResponse.pb()(),

@@ -114,8 +114,8 @@ def test_operations(batch: list[Case]) -> None:
 
 def _written(case: write_cases.Case) -> tuple[Any, Any]:
     return (
-        outcome(lambda: encoded(case.of(LazyEntity)[0])),
-        outcome(lambda: lazyentity.raw(case.of(LazyEntity)[0])),
+        outcome(lambda: encoded(case.pair(LazyEntity)[0])),
+        outcome(lambda: lazyentity.raw(case.pair(LazyEntity)[0])),
     )
 
 
@@ -126,7 +126,7 @@ def test_changes_while_writing(batch: list[write_cases.Case]) -> None:
     with patched.clients():
         done = [_written(case) for case in batch]
     for case, each in zip(batch, done, strict=True):
-        expected = outcome(lambda: encoded(case.of(LazyEntity)[1]))  # noqa: B023  # called at once
+        expected = outcome(lambda: encoded(case.pair(LazyEntity)[1]))  # noqa: B023  # called at once
         for written in each:
             # The order of a map is not fixed.
             ours = written if isinstance(written, Raised) else reparsed(written)
