@@ -10,8 +10,8 @@ from google.protobuf import struct_pb2
 
 from . import wire
 from .errors import invalid_argument
-from .keys import Scope, resolve_complete, resolve_partition
-from .query import Query, Results, Row, parse_query
+from .keys import Partition, Scope, resolve_partition, resolve_wire
+from .query import Query, Results, Row
 from .schema import (
     METHODS,
     EntityResult,
@@ -59,7 +59,7 @@ def _aggregate(aggregation: Message, rows: Sequence[Row]) -> Message:
 def _explain(response: Message, query: Query, returned: int | None) -> None:
     """Write the metrics that a request asked for; the statistics, unless ``returned`` is None."""
     metrics = response.explain_metrics
-    orders = [f"{order.name} {'DESC' if order.descending else 'ASC'}" for order in query.orders]
+    orders = [f"{name} {'DESC' if desc else 'ASC'}" for name, desc in query.orders.items()]
     metrics.plan_summary.indexes_used.add()["properties"] = f"({', '.join(orders)})"
     if returned is not None:
         metrics.execution_stats.results_returned = returned
@@ -70,20 +70,10 @@ def _explain(response: Message, query: Query, returned: int | None) -> None:
 
 def _encode(query: Query, row: Row) -> bytes:
     record = row.record
-    if query.keys_only:
-        entity = wire.entity(record.key_wire, {})
-    elif query.projection:
+    if query.is_keys_only or query.projection:
         values = {name: value.wire for name, value in row.projected.items()}
-        entity = wire.entity(record.key_wire, values)
-    else:
-        return wire.entity_result(record.wire, record.result_tail, row.cursor)
-    return wire.entity_result(entity, b"", row.cursor)
-
-
-def _result_type(query: Query) -> int:
-    if query.keys_only:
-        return int(_Type.KEY_ONLY)
-    return int(_Type.PROJECTION if query.projection else _Type.FULL)
+        return wire.entity_result(wire.entity(record.key_wire, values), b"", row.cursor)
+    return wire.entity_result(record.wire, record.result_tail, row.cursor)
 
 
 def make_batch(
@@ -129,8 +119,12 @@ def make_batch(
     fields = QueryResultBatch(
         skipped_results=skipped,
         skipped_cursor=rows[skipped - 1].cursor if skipped else b"",
-        entity_result_type=_result_type(query),
-        end_cursor=rows[passed - 1].cursor if passed else query.start_cursor,
+        entity_result_type=_Type.KEY_ONLY
+        if query.is_keys_only
+        else _Type.PROJECTION
+        if query.projection
+        else _Type.FULL,
+        end_cursor=rows[passed - 1].cursor if passed else query.message.start_cursor,
         more_results=int(more),
         snapshot_version=version,
         read_time=timestamp(time.time_ns()),
@@ -156,7 +150,7 @@ class Reads:
     def lookup(self, message: Message, scope: Scope) -> bytes:
         """The entities of some keys, in the order of the keys."""
         refuse(message, "property_mask")
-        resolved = [resolve_complete(key, scope) for key in message.keys]
+        resolved = [resolve_wire(key, scope) for key in message.keys]
         transaction, begun = self._transaction(message, scope)
         keys = [key for key, _ in resolved[: self._lookup_limit]]
         with self._store.lock:
@@ -186,14 +180,15 @@ class Reads:
     def run_query(self, message: Message, scope: Scope) -> bytes:
         """One batch of a query's results."""
         refuse(message, "gql_query", "property_mask")
-        query = self._query(message, message.query, scope)
+        query = Query(message.query)
+        partition = resolve_partition(message.partition_id, scope)
         transaction, begun = self._transaction(message, scope)
         response = RunQueryResponse(transaction=begun)
         is_explained = "explain_options" in present(message)
         if is_explained and not message.explain_options.analyze:
             _explain(response, query, None)
             return bytes(response.SerializeToString())
-        results, version = self._run(query, transaction)
+        results, version = self._run(query, partition, transaction)
         batch, returned = make_batch(query, results, batch_size=self._batch_size, version=version)
         # Datastore sends the metrics with the last batch only.
         if is_explained and returned is not None:
@@ -203,9 +198,10 @@ class Reads:
     def run_aggregation_query(self, message: Message, scope: Scope) -> bytes:
         """Aggregations over all results of a query."""
         refuse(message, "gql_query", "explain_options")
-        query = self._query(message, message.aggregation_query.nested_query, scope)
+        query = Query(message.aggregation_query.nested_query)
+        partition = resolve_partition(message.partition_id, scope)
         transaction, begun = self._transaction(message, scope)
-        results, _ = self._run(query, transaction)
+        results, _ = self._run(query, partition, transaction)
         rows = results.rows[query.offset :][: query.limit]
         response = METHODS["RunAggregationQuery"][1](transaction=begun)
         values = response.batch.aggregation_results.add().aggregate_properties
@@ -229,14 +225,13 @@ class Reads:
         # Every read here is strongly consistent, which is also a valid eventual one.
         return None, b""
 
-    def _query(self, message: Message, query: Message, scope: Scope) -> Query:
-        return parse_query(query, resolve_partition(message.partition_id, scope), scope)
-
-    def _run(self, query: Query, transaction: Transaction | None) -> tuple[Results, int]:
+    def _run(
+        self, query: Query, partition: Partition, transaction: Transaction | None
+    ) -> tuple[Results, int]:
         """The results, and the version of the state read."""
         with self._store.lock:
             version = self._store.version
-            records = self._store.scan(query.partition, query.kind)
+            records = self._store.scan(partition, query.kind)
         results = query.run(records)
         if transaction is not None:
             found = [row.record for row in results.rows]

@@ -8,7 +8,7 @@ from collections.abc import Callable, Hashable
 import grpc
 from google.protobuf.message import DecodeError
 
-from .errors import DatastoreError, invalid_argument
+from .errors import Refusal, invalid_argument
 from .keys import Scope
 from .reads import Reads
 from .schema import REQUESTS, Message, present
@@ -64,7 +64,6 @@ class DatastoreService:
             "Commit": writes.commit,
             "Rollback": writes.rollback,
             "AllocateIds": writes.allocate_ids,
-            "ReserveIds": writes.reserve_ids,
         }
 
     def call(self, method: str, request: bytes, project: str = "") -> bytes:
@@ -74,7 +73,7 @@ class DatastoreService:
         request.
 
         Raises:
-            DatastoreError: when the RPC is refused, with INTERNAL when that is a defect here.
+            Refusal: when the RPC is refused, with INTERNAL when that is a defect here.
         """
         # The version is read before the request is handled: if a commit lands meanwhile, the
         # response is stored under a past version, and never found again.
@@ -85,13 +84,13 @@ class DatastoreService:
         try:
             message = REQUESTS[method].FromString(request)
             response = self._handlers[method](message, _scope_of(message, project))
-        except DatastoreError:
+        except Refusal:
             raise
         except DecodeError as error:
             raise invalid_argument(f"a message cannot be parsed: {error}") from error
         except Exception as error:
             traceback.print_exc()
-            raise DatastoreError(grpc.StatusCode.INTERNAL, repr(error)) from error
+            raise Refusal(grpc.StatusCode.INTERNAL, repr(error)) from error
         if _is_repeatable(method, message):
             if len(self._responses) >= _MOST_RESPONSES:
                 self._responses.clear()

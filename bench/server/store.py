@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import grpc
 
-from .errors import DatastoreError, invalid_argument
+from .errors import Refusal, invalid_argument
 from .keys import (
     KEY_PROPERTY,
     SCATTER_PROPERTY,
@@ -28,7 +28,7 @@ from .keys import (
     Scope,
     index_properties,
     key_value,
-    scatter_values,
+    scatter_value,
 )
 from .schema import Entity, EntityResult, Key, Message, refuse, timestamp
 
@@ -55,7 +55,9 @@ class Record:
         """
         if name == KEY_PROPERTY:
             return (self.key_value,)
-        return scatter_values(self.key) if name == SCATTER_PROPERTY else self._index.get(name, ())
+        if name == SCATTER_PROPERTY:
+            return (scatter_value(self.key),)
+        return self._index.get(name, ())
 
     @cached_property
     def _index(self) -> Mapping[str, tuple[IndexedValue, ...]]:
@@ -101,7 +103,6 @@ class Transaction:
     """An open transaction, with the versions of the entities that it has read: 0 for none."""
 
     scope: Scope
-    read_only: bool
     id: bytes = field(default_factory=lambda: secrets.token_bytes(16))
     versions: dict[EntityKey, int] = field(default_factory=dict)
 
@@ -139,7 +140,7 @@ class Store:
         """Open a transaction as a TransactionOptions message asks."""
         refuse(options.read_only, "read_time")
         # A previous transaction is a hint for a server that locks: nothing to do here.
-        begun = Transaction(scope, options.WhichOneof("mode") == "read_only")
+        begun = Transaction(scope)
         self._open[begun.id] = begun
         return begun
 
@@ -166,7 +167,7 @@ class Store:
             for key, version in transaction.versions.items():
                 record = self.get(key)
                 if (record.version if record else 0) != version:
-                    raise DatastoreError(
+                    raise Refusal(
                         grpc.StatusCode.ABORTED,
                         f"{key} was changed by another commit since this transaction read it; "
                         "try again",
