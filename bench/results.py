@@ -60,8 +60,8 @@ def summarize(samples: Sequence[float], factor: float = 1) -> Summary:
     return Summary(median, q1, q3, len(scaled))
 
 
-Unit = Literal["µs per entity", "ms per call"]
-"""Microseconds of CPU time, or milliseconds of wall time."""
+Unit = Literal["µs per entity", "ms per call", "bytes per entity"]
+"""Microseconds of CPU time, milliseconds of wall time, or memory that Python holds."""
 
 
 @dataclass(frozen=True)
@@ -75,10 +75,10 @@ class Line:
         properties: of each entity.
         done: with each entity, in words: ``4 read``, ``1 changed``.
         unit: of ``stock`` and ``lazy``.
-        stock: the time of the stock client.
-        lazy: the time with lazyentity.
+        stock: the time of the stock client, or its memory.
+        lazy: the same with lazyentity.
         ratio: stock over lazy, taken pair by pair.
-        cpu_ratio: the same of CPU time; None in a file from before it was measured.
+        cpu_ratio: the same of CPU time; None if no time was measured.
     """
 
     section: str

@@ -19,6 +19,7 @@ from proto.datetime_helpers import DatetimeWithNanoseconds
 import lazyentity
 from lazyentity.bench import cli, results, sides, verify
 from lazyentity.bench.harness import (
+    HELD,
     PER_CALL,
     QUICK,
     Budget,
@@ -116,6 +117,16 @@ def test_units(monkeypatch: pytest.MonkeyPatch) -> None:
         line = measure(Case(**given), FEW)
         assert line.stock.median == pytest.approx(expected)
         assert line.ratio.median == pytest.approx(1)
+
+
+def test_memory() -> None:
+    """What a side returns is held while its memory is measured."""
+    compared = Comparison(lambda: bytes(400_000), lambda: bytes(200_000), _unchecked)
+    given = vars(make_case()) | {"unit": HELD, "make": lambda: contextlib.nullcontext(compared)}
+    line = measure(Case(**given), FEW)
+    assert line.stock.median == pytest.approx(400_000 / line.entities, rel=0.1)
+    assert line.ratio.median == pytest.approx(2, rel=0.1)
+    assert line.cpu_ratio is None
 
 
 def test_summaries() -> None:
