@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 import datetime
 import importlib.metadata
 import os
 import platform
 import statistics
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Literal
@@ -207,12 +206,8 @@ def load(path: Path) -> Results:
         raise ResultsError(f"{path} is no results file of schema {SCHEMA}: {error}") from error
 
 
-@contextlib.contextmanager
-def writable(path: Path) -> Iterator[None]:
+def check_writable(path: Path) -> None:
     """Check before a long measurement that its results can be written to ``path``.
-
-    The contents of a file stay. A file that did not exist is made, and removed again when the block
-    raises.
 
     Raises:
         ResultsError: it cannot be opened for writing.
@@ -224,12 +219,8 @@ def writable(path: Path) -> Iterator[None]:
         raise ResultsError(f"cannot write {path}: there is no folder {path.parent}") from error
     except OSError as error:
         raise ResultsError(f"cannot write {path}: {error.strerror}") from error
-    try:
-        yield
-    except BaseException:
-        if not existed:
-            path.unlink()
-        raise
+    if not existed:
+        path.unlink()
 
 
 def write(path: Path, results: Results) -> None:
