@@ -1,8 +1,8 @@
 """A loopback Firestore server in native mode: a test and benchmark server, not an emulator.
 
-It keeps documents in memory, and answers queries, aggregations, look-ups, writes and listeners over
-gRPC. It lacks the promises of an emulator: no isolation of transactions, no rules, no index
-configuration, one target of a listener. It answers an unsupported call with UNIMPLEMENTED.
+It keeps documents in memory, and answers queries, look-ups, writes and listeners over gRPC. It
+lacks the promises of an emulator: no isolation of transactions, no rules, no index configuration,
+one target of a listener. It answers an unsupported call with UNIMPLEMENTED.
 
 Documents are stored as bytes, and sent as they are where nothing is selected of them: a benchmark
 sees the cost of the client.
@@ -170,12 +170,9 @@ class FirestoreService:
             "BatchWrite": (unary, self.batch_write, types.BatchWriteRequest),
             "BeginTransaction": (unary, self.begin, types.BeginTransactionRequest),
             "Commit": (unary, self.commit, types.CommitRequest),
-            "ListCollectionIds": (unary, self.list_ids, types.ListCollectionIdsRequest),
             "ListDocuments": (unary, self.list_documents, types.ListDocumentsRequest),
             "Listen": (grpc.stream_stream_rpc_method_handler, self.listen, types.ListenRequest),
-            "PartitionQuery": (unary, self.partition, types.PartitionQueryRequest),
             "Rollback": (unary, lambda *_: Empty(), types.RollbackRequest),
-            "RunAggregationQuery": (stream, self.aggregate, types.RunAggregationQueryRequest),
             "RunQuery": (stream, self.run_query, types.RunQueryRequest),
         }
 
@@ -233,30 +230,6 @@ class FirestoreService:
             stats = {"results_returned": len(names)}
             yield _RunQueryResponse(explain_metrics={"execution_stats": stats})
 
-    def aggregate(self, request: Any, context: Any) -> Iterator[Any]:
-        """Count, add or average the documents of a query."""
-        query = request.structured_aggregation_query
-        names = self._names(request.parent, query.structured_query)
-        found = [Document.FromString(self.documents[name]) for name in names]
-        response = types.RunAggregationQueryResponse.pb()(read_time=self.now())
-        for number, each in enumerate(query.aggregations, start=1):
-            value = response.result.aggregate_fields[each.alias or f"field_{number}"]
-            kind = each.WhichOneof("operator")
-            if kind == "count":
-                value.integer_value = len(found)
-                continue
-            path = getattr(each, kind).field.field_path
-            values = (field_of(document, path) for document in found)
-            held = (one for one in values if one is not None)
-            numbers = [_number(one) for one in held if _type_of(one) is TypeOrder.NUMBER]
-            if kind == "sum":
-                value.double_value = sum(numbers)
-            elif numbers:
-                value.double_value = sum(numbers) / len(numbers)
-            else:
-                value.null_value = 0
-        yield response
-
     def _names(self, parent: str, query: Any) -> list[str]:
         """The names of the documents of a query, in order, before its offset and limit."""
         if query.HasField("find_nearest"):
@@ -291,14 +264,6 @@ class FirestoreService:
             ]
         return [row[-1] for row in rows]
 
-    def partition(self, request: Any, context: Any) -> Any:
-        """Divide a query at some of its documents."""
-        names = self._names(request.parent, request.structured_query)
-        response = types.PartitionQueryResponse.pb()()
-        for name in names[1::2][: request.partition_count]:
-            response.partitions.add().values.add().reference_value = name
-        return response
-
     def list_documents(self, request: Any, context: Any) -> Any:
         """The documents of a collection, in one page."""
         response = types.ListDocumentsResponse.pb()()
@@ -308,16 +273,6 @@ class FirestoreService:
                 raw = _masked(self.documents[name], request.mask.field_paths)
                 response.documents.append(Document.FromString(raw))
         return response
-
-    def list_ids(self, request: Any, context: Any) -> Any:
-        """The collections below a document, in one page."""
-        prefix = f"{request.parent}/"
-        ids = {
-            name.removeprefix(prefix).partition("/")[0]
-            for name in self.documents
-            if name.startswith(prefix)
-        }
-        return types.ListCollectionIdsResponse.pb()(collection_ids=sorted(ids))
 
     def begin(self, request: Any, context: Any) -> Any:
         """Open a transaction, which is not isolated."""

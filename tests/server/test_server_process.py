@@ -97,7 +97,7 @@ def test_ports_that_cannot_be_used() -> None:
         port = str(taken.getsockname()[1])
         sentences = {
             port: f"port {port} is in use, or not allowed; choose another with --port\n",
-            "99999": "argument --port: 99999 is no port; give one from 0 to 65535\n",
+            "99999": "99999 is not in the range 0<=x<=65535.\n",
         }
         for given, sentence in sentences.items():
             done = subprocess.run(
@@ -105,7 +105,7 @@ def test_ports_that_cannot_be_used() -> None:
             )
             assert done.returncode == 2
             assert done.stderr.endswith(sentence)
-            assert "\n" not in done.stderr.removesuffix("\n").rpartition("error: ")[2]
+            assert "\n" not in done.stderr.removesuffix("\n").rpartition("Error: ")[2]
 
 
 def test_it_ends_with_its_parent(child: subprocess.Popen[str]) -> None:
