@@ -9,7 +9,7 @@ UNIMPLEMENTED, never with silence.
 
 Left out: GQL, reserved ids, property masks and transforms, conflict detection by version, vector
 search, reads of past states, explained aggregations, and the metadata kinds. Transactions are not
-isolated: see :mod:`lazyentity.bench.server.store`. Queries are simpler than in Datastore: see
+isolated: see :mod:`lazyentity.bench.server.datastore`. Queries are simpler than in Datastore: see
 :mod:`lazyentity.bench.server.query`.
 
 Entities are stored as sent. Property values are not validated, so that a client's reading of odd

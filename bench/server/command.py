@@ -20,9 +20,9 @@ import click
 import grpc
 
 from lazyentity.bench.server import demo
+from lazyentity.bench.server.datastore import DatastoreService
 from lazyentity.bench.server.grpc_frontend import start_grpc
 from lazyentity.bench.server.http_frontend import start_http
-from lazyentity.bench.server.service import DatastoreService
 
 
 def _stopped_by_signal() -> SimpleQueue[None]:

@@ -9,9 +9,9 @@ from typing import Any
 
 import grpc
 
+from .datastore import DatastoreService
 from .errors import Refusal
 from .schema import METHODS
-from .service import DatastoreService
 
 _THREADS = 64
 """A listener keeps one of them."""

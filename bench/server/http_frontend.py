@@ -18,9 +18,9 @@ from google.api_core import exceptions
 from google.protobuf import json_format
 from google.rpc import status_pb2  # type: ignore[import-untyped]  # ships no types
 
+from .datastore import DatastoreService
 from .errors import Refusal, invalid_argument
 from .schema import METHODS
-from .service import DatastoreService
 
 _JSON = "application/json"
 _PATH = re.compile(r"/v1/projects/(?P<project>[^/:]+):(?P<method>\w+)")

@@ -11,7 +11,7 @@ from __future__ import annotations
 import functools
 import itertools
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from operator import attrgetter
@@ -21,9 +21,68 @@ from google.protobuf.message import DecodeError
 from . import wire
 from .criteria import COMPARISONS, Position, is_after, passes, sort
 from .errors import invalid_argument, unimplemented
-from .keys import KEY_PROPERTY, EntityKey, IndexedValue, SortKey, sort_key
-from .schema import ArrayValue, Message, enum_name, refuse
-from .store import Record
+from .keys import (
+    KEY_PROPERTY,
+    SCATTER_PROPERTY,
+    EntityKey,
+    IndexedValue,
+    SortKey,
+    index_properties,
+    key_value,
+    scatter_value,
+    sort_key,
+)
+from .schema import ArrayValue, Entity, EntityResult, Key, Message, enum_name, refuse, timestamp
+
+
+# Frozen ones take several times as long to make.
+@dataclass(eq=False)
+class Record:
+    """One committed version of an entity. Times are nanoseconds since the epoch."""
+
+    key: EntityKey
+    key_wire: bytes
+    """The Key message, serialised."""
+    wire: bytes
+    """The Entity message, serialised."""
+    version: int
+    create_time: int
+    update_time: int
+
+    def values(self, name: str) -> Sequence[IndexedValue]:
+        """The values of a property under which the entity is found.
+
+        The entity is parsed only for its own properties, which a query of a range of keys does not
+        ask for.
+        """
+        if name == KEY_PROPERTY:
+            return (self.key_value,)
+        if name == SCATTER_PROPERTY:
+            return (scatter_value(self.key),)
+        return self._index.get(name, ())
+
+    @cached_property
+    def _index(self) -> Mapping[str, tuple[IndexedValue, ...]]:
+        return index_properties(Entity.FromString(self.wire))
+
+    @cached_property
+    def key_value(self) -> IndexedValue:
+        """The value of ``__key__``."""
+        return key_value(self.key, Key.FromString(self.key_wire))
+
+    @cached_property
+    def result_tail(self) -> bytes:
+        """The fields of a full EntityResult that come after the entity and the cursor."""
+        return _result_tail(self.version, self.create_time, self.update_time)
+
+
+# The entities of a commit mostly share all of them.
+@functools.lru_cache(maxsize=1024)
+def _result_tail(version: int, create_time: int, update_time: int) -> bytes:
+    result = EntityResult(
+        version=version, create_time=timestamp(create_time), update_time=timestamp(update_time)
+    )
+    return bytes(result.SerializeToString())
 
 
 def _has_ancestor(value: SortKey, operand: SortKey) -> bool:

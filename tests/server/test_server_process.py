@@ -17,10 +17,9 @@ from google.api_core import exceptions
 from google.cloud import datastore
 from google.cloud.datastore_v1.types import datastore as datastore_types
 
+from lazyentity.bench.server.datastore import DatastoreService
 from lazyentity.bench.server.errors import Refusal
 from lazyentity.bench.server.process import LoopbackServer
-from lazyentity.bench.server.reads import Reads
-from lazyentity.bench.server.service import DatastoreService
 from tests.support.clients import make_client
 
 SECONDS = 60
@@ -149,7 +148,7 @@ def test_defects_are_internal_errors(
     def fail(*_: object) -> bytes:
         raise ZeroDivisionError
 
-    monkeypatch.setattr(Reads, "lookup", fail)
+    monkeypatch.setattr(DatastoreService, "lookup", fail)
     request = datastore_types.LookupRequest.serialize({"project_id": "p"})
     with pytest.raises(Refusal, match="ZeroDivisionError") as raised:
         DatastoreService().call("Lookup", request)
