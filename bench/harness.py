@@ -149,20 +149,15 @@ class _Side:
 
 @contextmanager
 def collector_off() -> Iterator[None]:
-    """Keep the cyclic garbage collector from running by itself; put it back afterwards."""
-    was_enabled = gc.isenabled()
-    was_frozen = gc.get_freeze_count() > 0
+    """Keep the cyclic garbage collector from running by itself."""
     gc.collect()
     gc.freeze()
     gc.disable()
     try:
         yield
     finally:
-        # Unfreezing would include objects that the caller froze.
-        if not was_frozen:
-            gc.unfreeze()
-        if was_enabled:
-            gc.enable()
+        gc.unfreeze()
+        gc.enable()
 
 
 def interleave(compared: Comparison, budget: Budget) -> tuple[_Side, _Side]:
