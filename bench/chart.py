@@ -6,21 +6,18 @@ each bar, and a dark form for dark pages.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from xml.sax.saxutils import escape
 
-from lazyentity.bench.harness import PER_ENTITY
-from lazyentity.bench.results import Line, Results
+from lazyentity.bench.results import Line, Results, Summary
 from lazyentity.bench.tables import find
 
 READ = "4 read"
 MOST = 100
-"""The most properties of an entity that is drawn, where there are two smaller counts or more."""
-SIDES = "stock", "lazy"
-"""The attributes of a line that are drawn, which are also the classes of their bars."""
+"""The most properties of an entity that is drawn."""
 WIDTH = 480
 
-_FIRST_CHOICE = "mixed"
+_MIX = "mixed"
 _LEFT, _LONGEST = 8, 340
 _TITLE, _LINE = 24, 20
 _LABEL, _BAR, _GAP = 20, 16, 12
@@ -35,32 +32,57 @@ _STYLE = (
     ".stock{fill:#e69f00}.eager{fill:#00c08b}.lazy{fill:#56b4e9}}</style>"
 )
 
-
-class NothingToPlot(Exception):
-    """The run did not measure what the chart shows."""
-
-
-def _lines(results: Results) -> list[Line]:
-    """The lines to draw, by rising number of properties."""
-    of_case: dict[str, list[Line]] = {_FIRST_CHOICE: []}
-    for line in results.lines:
-        if (line.done, line.unit) == (READ, PER_ENTITY):
-            of_case.setdefault(line.case, []).append(line)
-    for lines in of_case.values():
-        if len(lines) > 1:
-            small = [line for line in lines if line.properties <= MOST]
-            drawn = small if len(small) > 1 else lines
-            return sorted(drawn, key=lambda line: line.properties)
-    raise NothingToPlot(f"a chart needs {READ} at two attribute counts or more")
+Bar = tuple[str, str, Summary]
+"""Its class in the style, the word at it, and its time."""
+Row = tuple[str, str, Sequence[Bar]]
+"""A label, a text at the right end, and the bars below them."""
 
 
-def text(x: float, y: float, content: str, style: str = "") -> str:
-    """The element of a text."""
+def _text(x: float, y: float, content: str, style: str = "") -> str:
     return f'<text x="{x:.0f}" y="{y:.0f}"{style}>{escape(content)}</text>'
 
 
-def document(height: float, elements: Iterable[str]) -> str:
-    """The text of an SVG file."""
+def _rows(rows: Sequence[Row], top: float, unit: str) -> tuple[list[str], float]:
+    """The elements of rows on one scale, which starts at zero, and where they end.
+
+    A bar is as long as the median, with a thin line from the first to the third quartile.
+    """
+    scale = _LONGEST / max(time.q3 for _, _, bars in rows for _, _, time in bars)
+    elements = []
+    for label, right, bars in rows:
+        elements.append(_text(_LEFT, top + _LABEL - 5, label))
+        if right:
+            style = ' text-anchor="end" class="b"'
+            elements.append(_text(WIDTH - _LEFT, top + _LABEL - 5, right, style))
+        top += _LABEL
+        for style, word, time in bars:
+            digits = 1 if time.median < _WHOLE_FROM else 0
+            figure = f"{word} {time.median:,.{digits}f} {unit}".lstrip()
+            elements += [
+                f'<rect class="{style}" x="{_LEFT}" y="{top:.0f}" '
+                f'width="{scale * time.median:.2f}" height="{_BAR - 2}"/>',
+                f'<path d="M{_LEFT + scale * time.q1:.1f} {top + _BAR / 2 - 1:.0f}'
+                f'H{_LEFT + scale * time.q3:.1f}"/>',
+                _text(_LEFT + scale * time.q3 + 5, top + _BAR - 4, figure),
+            ]
+            top += _BAR
+        top += _GAP
+    return elements, top
+
+
+def _document(
+    title: str, subtitle: str, results: Results, groups: Iterable[tuple[str, Sequence[Row]]]
+) -> str:
+    """The text of an SVG file, of groups of rows that have a unit and a scale each."""
+    where = results.environment
+    elements = [_text(_LEFT, _TITLE, title, ' class="b" font-size="17"')]
+    subtitles = f"{subtitle}, {_MIX} types, {where.backend} backend", f"{where.python}, {where.cpu}"
+    for number, line in enumerate(subtitles, start=1):
+        elements.append(_text(_LEFT, _TITLE + _LINE * number, line))
+    height: float = _TITLE + _LINE * len(subtitles)
+    for unit, rows in groups:
+        drawn, height = _rows(rows, height + _GAP, unit)
+        elements += drawn
     return "\n".join(
         (
             '<?xml version="1.0" encoding="utf-8"?>',
@@ -74,120 +96,55 @@ def document(height: float, elements: Iterable[str]) -> str:
     )
 
 
-def titled(title: str, *lines: str) -> tuple[list[str], int]:
-    """The elements of a title and the lines below it, and where these end."""
-    elements = [text(_LEFT, _TITLE, title, ' class="b" font-size="17"')]
-    elements += [
-        text(_LEFT, _TITLE + _LINE * number, line) for number, line in enumerate(lines, start=1)
-    ]
-    return elements, _TITLE + _LINE * len(lines) + _GAP
+def _compared(label: str, line: Line) -> Row:
+    """Both sides, and the ratio of stock over lazy."""
+    ratio = line.ratio.median
+    times = f"{ratio:.{1 if ratio < 10 else 0}f}x"
+    return label, times, (("stock", "stock", line.stock), ("lazy", "lazy", line.lazy))
 
 
-def _figure(value: float, unit: str) -> str:
-    return f"{value:,.{1 if value < _WHOLE_FROM else 0}f} {unit}"
-
-
-def rows(lines: Iterable[tuple[str, Line]], top: float, unit: str) -> tuple[list[str], float]:
-    """The elements of the rows of bars on one scale, which starts at zero, and where they end.
-
-    A row has the bars of both sides, as long as their medians, with a thin line from the first to
-    the third quartile, and the ratio of stock over lazy.
-
-    Args:
-        lines: the label of each row, and the line of results with a summary of each side and the
-            ratio.
-        top: where the rows begin.
-        unit: of the summaries.
-    """
-    drawn = list(lines)
-    highest = max(getattr(line, side).q3 for _, line in drawn for side in SIDES)
-    scale = _LONGEST / highest
-    elements = []
-    for label, line in drawn:
-        ratio = line.ratio.median
-        times = f"{ratio:.{1 if ratio < 10 else 0}f}x"
-        elements += [
-            text(_LEFT, top + _LABEL - 5, label),
-            text(WIDTH - _LEFT, top + _LABEL - 5, times, ' text-anchor="end" class="b"'),
-        ]
-        for position, side in enumerate(SIDES):
-            time = getattr(line, side)
-            y = top + _LABEL + position * _BAR
-            elements += [
-                f'<rect class="{side}" x="{_LEFT}" y="{y:.0f}" width="{scale * time.median:.2f}" '
-                f'height="{_BAR - 2}"/>',
-                f'<path d="M{_LEFT + scale * time.q1:.1f} {y + _BAR / 2 - 1:.0f}'
-                f'H{_LEFT + scale * time.q3:.1f}"/>',
-                text(
-                    _LEFT + scale * time.q3 + 5,
-                    y + _BAR - 4,
-                    f"{side} {_figure(time.median, unit)}",
-                ),
-            ]
-        top += _LABEL + len(SIDES) * _BAR + _GAP
-    return elements, top
-
-
-def _drawn(
-    title: str,
-    results: Results,
-    lines: list[Line],
-    query: Line | None,
-    words: tuple[str, str] = ("entity", "properties"),
+def _growth(
+    results: Results, title: str, section: str, done: str, call: str, words: tuple[str, str]
 ) -> str:
     """A chart of entities by their number of properties, with a query below them.
 
     Args:
+        results: of the run.
         title: of the chart.
-        results: the run, for its environment.
-        lines: of the entities, by rising number of properties.
-        query: its line, if it was measured.
+        section: of the entities.
+        done: with each of the entities.
+        call: the query.
         words: what the client calls an entity and its properties.
+
+    Raises:
+        ValueError: they were not measured.
     """
     one, parts = words
-    where = results.environment
-    elements, top = titled(
-        title,
-        f"µs per {one}, {lines[0].case} types, {where.backend} backend",
-        f"{where.python}, {where.cpu}",
-    )
-    drawn, end = rows(((f"{line.properties:,} {parts}", line) for line in lines), top, "µs")
-    elements += drawn
-    if query is not None:
-        label = f"query, {query.entities} x {query.properties} {parts}, {query.done}"
-        drawn, end = rows([(label, query)], end + _GAP, "ms")
-        elements += drawn
-    return document(end, elements)
-
-
-def svg(results: Results) -> str:
-    """The chart of a run as the text of an SVG file, the same for the same results.
-
-    It has the times of an entity, and below them a query, if that was measured.
-
-    Raises:
-        NothingToPlot: no mix was measured at two attribute counts or more.
-    """
-    title = "Receiving an entity, reading 4 properties"
-    return _drawn(title, results, _lines(results), find(results, "query", 300, 100))
-
-
-def documents(results: Results) -> str:
-    """The chart of documents of Firestore: their conversion, and below it a query.
-
-    Raises:
-        NothingToPlot: the conversion of mixed documents was not measured.
-    """
+    shown = section, _MIX, done
     lines = [
         line
         for line in results.lines
-        if (line.section, line.case) == ("documents", _FIRST_CHOICE) and line.properties <= MOST
+        if (line.section, line.case, line.done) == shown and line.properties <= MOST
     ]
-    if not lines:
-        raise NothingToPlot("a chart of documents needs their conversion, of mixed fields")
-    query = find(results, "query, to_dict(), mixed", 300, 100)
-    words = "document", "fields"
-    return _drawn("Receiving a document, to_dict()", results, lines, query, words)
+    query = find(results, call, 300, 100)
+    label = f"query, {query.entities} x {query.properties} {parts}, {query.done}"
+    groups = (
+        ("µs", [_compared(f"{line.properties:,} {parts}", line) for line in lines]),
+        ("ms", [_compared(label, query)]),
+    )
+    return _document(title, f"µs per {one}", results, groups)
+
+
+def svg(results: Results) -> str:
+    """The chart of entities as the text of an SVG file, the same for the same results."""
+    title = "Receiving an entity, reading 4 properties"
+    return _growth(results, title, "read", READ, "query", ("entity", "properties"))
+
+
+def documents(results: Results) -> str:
+    """The chart of documents of Firestore."""
+    title, call = "Receiving a document, to_dict()", "query, to_dict(), mixed"
+    return _growth(results, title, "documents", "to_dict()", call, ("document", "fields"))
 
 
 def by_read(results: Results) -> str:
@@ -196,38 +153,20 @@ def by_read(results: Results) -> str:
     Stock decodes all of them in any case, and so does eager mode.
 
     Raises:
-        NothingToPlot: a number was not measured.
+        KeyError: a number was not measured.
     """
     measured = {
         line.done: line
         for line in results.lines
-        if (line.section, line.case, line.properties) == ("read", _FIRST_CHOICE, MOST)
+        if (line.section, line.case, line.properties) == ("read", _MIX, MOST)
     }
-    try:
-        bars = [
-            ("stock, however many you read", "stock", measured["0 read"].stock),
-            ("eager mode, however many you read", "eager", measured["eager"].lazy),
-            *(
-                (f"lazy, {number} read", "lazy", measured[f"{number} read"].lazy)
-                for number in ("0", "1", "4", "half", "all")
-            ),
-        ]
-    except KeyError as error:
-        raise NothingToPlot(f"a chart by properties read needs {error}") from error
-    where = results.environment
-    elements, top = titled(
-        f"Receiving an entity of {MOST} properties",
-        f"µs per entity, {_FIRST_CHOICE} types, {where.backend} backend",
-        f"{where.python}, {where.cpu}",
-    )
-    scale = _LONGEST / max(time.median for _, _, time in bars)
-    for label, style, time in bars:
-        y = top + _LABEL
-        elements += [
-            text(_LEFT, y - 5, label),
-            f'<rect class="{style}" x="{_LEFT}" y="{y:.0f}" width="{scale * time.median:.2f}" '
-            f'height="{_BAR - 2}"/>',
-            text(_LEFT + scale * time.median + 5, y + _BAR - 4, _figure(time.median, "µs")),
-        ]
-        top += _LABEL + _BAR + _GAP
-    return document(top, elements)
+    stock, eager = measured["0 read"].stock, measured["eager"].lazy
+    rows: list[Row] = [
+        ("stock, however many you read", "", [("stock", "", stock)]),
+        ("eager mode, however many you read", "", [("eager", "", eager)]),
+    ]
+    for number in ("0", "1", "4", "half", "all"):
+        bar = "lazy", "", measured[f"{number} read"].lazy
+        rows.append((f"lazy, {number} read", "", [bar]))
+    title = f"Receiving an entity of {MOST} properties"
+    return _document(title, "µs per entity", results, [("µs", rows)])

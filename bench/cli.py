@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import math
 import signal
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import click
 from rich.console import Console
@@ -43,15 +41,6 @@ def _names(
     return names
 
 
-def _finite(
-    _context: click.Context, _parameter: click.Parameter, given: float | None
-) -> float | None:
-    # The range of the option contains both infinity and, as comparisons are false, NaN.
-    if given is not None and not math.isfinite(given):
-        raise click.BadParameter("it is not a finite number")
-    return given
-
-
 def measure(cases: Sequence[Case], plan: Plan) -> tuple[list[Line], bool]:
     """Measure cases under a progress bar, or with a line for each section in a log.
 
@@ -83,19 +72,8 @@ def measure(cases: Sequence[Case], plan: Plan) -> tuple[list[Line], bool]:
     return lines, False
 
 
-def _not_installed(client: str, error: ImportError) -> Failure:
-    return Failure(
-        f"{client} cannot be imported ({error}); install it with "
-        f"`pip install '.[{client.partition('-growth')[0]}]'` in a checkout of lazyentity"
-    )
-
-
-def _cases(client: str, plan: Plan, only: str) -> list[Case]:
-    try:
-        every = list(clients.cases(client, plan))
-    except ImportError as error:
-        raise _not_installed(client, error) from error
-    chosen = [case for case in every if only in str(case)]
+def _chosen(client: str, plan: Plan, only: str) -> list[Case]:
+    chosen = [case for case in clients.cases(client, plan) if only in str(case)]
     if not chosen:
         raise click.UsageError(f"no case has {only!r} in its name")
     return chosen
@@ -139,7 +117,6 @@ def _cases(client: str, plan: Plan, only: str) -> list[Case]:
 @click.option(
     "--rate",
     type=click.FloatRange(0, min_open=True),
-    callback=_finite,
     help=f"How many such queries a second your service sends.  [default: {_OWN_RATE:g}]",
 )
 def main(
@@ -181,21 +158,36 @@ def main(
     if firestore != (collection is not None) or (collection is not None and (kind or namespace)):
         raise click.UsageError("--firestore goes with --collection, and with no --kind")
     plan = harness.QUICK if quick else harness.FULL
+    call = found = None
     try:
-        with results.writable(output):
-            if not is_own:
-                cases = _cases(client, plan, only)
-                lines, interrupted = measure(cases, plan)
-                measured = Results(client, lines, plan.mode, interrupted=interrupted)
+        results.check_writable(output)
+        if not is_own:
+            cases = _chosen(client, plan, only)
+        else:
+            if collection is not None:
+                found = own.documents(collection, limit or _OWN_LIMIT, project, database)
             else:
-                most = limit or _OWN_LIMIT
-                source: Any = (
-                    _documents(collection, most, project, database)
-                    if collection is not None
-                    else own.Source(kind or "", most, project, namespace, database)
-                )
-                measured, cases = _measure_own(source, names, rate or _OWN_RATE, plan)
-            results.write(output, measured)
+                found = own.entities(kind or "", limit or _OWN_LIMIT, project, database, namespace)
+            client = found.client
+            cases = found.cases(names)
+            sides.require_unpatched()
+            call = found.measure_call(rate or _OWN_RATE)
+        lines, interrupted = measure(cases, plan)
+        measured = Results(
+            client=client,
+            lines=lines,
+            mode="own" if is_own else plan.mode,
+            source=found.described if found else None,
+            own_call=call,
+            interrupted=interrupted,
+        )
+        results.write(output, measured)
+    except ImportError as error:
+        client = "firestore" if firestore else client.partition("-growth")[0]
+        raise Failure(
+            f"{client} cannot be imported ({error}); install it with "
+            f"`pip install '.[{client}]'` in a checkout of lazyentity"
+        ) from error
     except KeyboardInterrupt:
         raise Interrupted("interrupted before anything was measured") from None
     except (
@@ -211,36 +203,5 @@ def main(
         ) from error
     tables.show(measured, Console())
     click.echo(f"results: {output}")
-    if measured.interrupted:
-        done = len(measured.lines)
-        raise Interrupted(f"interrupted after {done} of {len(cases)} measurements")
-
-
-def _documents(collection: str, *options: Any) -> Any:
-    """The user's own documents; google-cloud-firestore is imported for them alone.
-
-    Raises:
-        Failure: it is not installed.
-    """
-    try:
-        from lazyentity.bench import own_documents
-    except ImportError as error:
-        raise _not_installed("firestore", error) from error
-    return own_documents.Source(collection, *options)
-
-
-def _measure_own(
-    source: Any, names: Sequence[str], rate: float, plan: Plan
-) -> tuple[Results, list[Case]]:
-    """Measure the user's own entities, and the query that reads them.
-
-    Raises:
-        KeyboardInterrupt: the user interrupted before anything was measured.
-    """
-    fetched = source.fetch()
-    cases = fetched.cases(names)
-    sides.require_unpatched()
-    call = own.measure_call(fetched.call, len(fetched.raw), rate)
-    lines, interrupted = measure(cases, plan)
-    described = f"{len(fetched.raw)} {source.description}"
-    return Results(source.client, lines, "own", described, call, interrupted), cases
+    if interrupted:
+        raise Interrupted(f"interrupted after {len(lines)} of {len(cases)} measurements")

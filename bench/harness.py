@@ -13,6 +13,7 @@ import gc
 import itertools
 import math
 import time
+import tracemalloc
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
@@ -22,6 +23,7 @@ from lazyentity.bench.results import Line, Summary, Unit, summarize
 
 PER_ENTITY: Unit = "µs per entity"
 PER_CALL: Unit = "ms per call"
+HELD: Unit = "bytes per entity"
 
 MILLISECONDS = 1e3
 MICROSECONDS = 1e6
@@ -147,20 +149,15 @@ class _Side:
 
 @contextmanager
 def collector_off() -> Iterator[None]:
-    """Keep the cyclic garbage collector from running by itself; put it back afterwards."""
-    was_enabled = gc.isenabled()
-    was_frozen = gc.get_freeze_count() > 0
+    """Keep the cyclic garbage collector from running by itself."""
     gc.collect()
     gc.freeze()
     gc.disable()
     try:
         yield
     finally:
-        # Unfreezing would include objects that the caller froze.
-        if not was_frozen:
-            gc.unfreeze()
-        if was_enabled:
-            gc.enable()
+        gc.unfreeze()
+        gc.enable()
 
 
 def interleave(compared: Comparison, budget: Budget) -> tuple[_Side, _Side]:
@@ -200,18 +197,46 @@ def paired_ratio(numerators: Sequence[float], denominators: Sequence[float]) -> 
     return summarize([top / bottom for top, bottom in zip(numerators, denominators, strict=True)])
 
 
+def _held(task: Task, context: Context) -> tuple[int, Any]:
+    """The memory that Python holds for the result of a task in bytes, and the result."""
+    with context():
+        task()
+        gc.collect()
+        tracemalloc.start()
+        try:
+            result = task()
+            gc.collect()
+            return tracemalloc.get_traced_memory()[0], result
+        finally:
+            tracemalloc.stop()
+
+
 def measure(case: Case, budget: Budget) -> Line:
-    """Time ``case``.
+    """Time ``case``, or measure the memory that its results take.
 
     Raises:
         verify.OutputMismatch: lazy and stock outputs differ.
     """
     with case.make() as compared:
+        if case.unit == HELD:
+            size, result = _held(compared.stock, nullcontext)
+            lazy_size, lazy_result = _held(compared.lazy, compared.patched)
+            compared.check(result, lazy_result)
+            return _line(case, [size], [lazy_size], 1 / case.entities, None)
         stock, lazy = interleave(compared, budget)
+    cpu_ratio = paired_ratio(stock.cpu, lazy.cpu)
     if case.unit == PER_CALL:
-        times, factor = (stock.wall, lazy.wall), MILLISECONDS
-    else:
-        times, factor = (stock.cpu, lazy.cpu), MICROSECONDS / case.entities
+        return _line(case, stock.wall, lazy.wall, MILLISECONDS, cpu_ratio)
+    return _line(case, stock.cpu, lazy.cpu, MICROSECONDS / case.entities, cpu_ratio)
+
+
+def _line(
+    case: Case,
+    stock: Sequence[float],
+    lazy: Sequence[float],
+    factor: float,
+    cpu_ratio: Summary | None,
+) -> Line:
     return Line(
         section=case.section,
         case=case.name,
@@ -219,8 +244,8 @@ def measure(case: Case, budget: Budget) -> Line:
         properties=case.properties,
         done=case.done,
         unit=case.unit,
-        stock=summarize(times[0], factor),
-        lazy=summarize(times[1], factor),
-        ratio=paired_ratio(*times),
-        cpu_ratio=paired_ratio(stock.cpu, lazy.cpu),
+        stock=summarize(stock, factor),
+        lazy=summarize(lazy, factor),
+        ratio=paired_ratio(stock, lazy),
+        cpu_ratio=cpu_ratio,
     )

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 import datetime
 import importlib.metadata
 import os
 import platform
 import statistics
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Literal
@@ -60,8 +59,8 @@ def summarize(samples: Sequence[float], factor: float = 1) -> Summary:
     return Summary(median, q1, q3, len(scaled))
 
 
-Unit = Literal["µs per entity", "ms per call"]
-"""Microseconds of CPU time, or milliseconds of wall time."""
+Unit = Literal["µs per entity", "ms per call", "bytes per entity"]
+"""Microseconds of CPU time, milliseconds of wall time, or memory that Python holds."""
 
 
 @dataclass(frozen=True)
@@ -75,10 +74,10 @@ class Line:
         properties: of each entity.
         done: with each entity, in words: ``4 read``, ``1 changed``.
         unit: of ``stock`` and ``lazy``.
-        stock: the time of the stock client.
-        lazy: the time with lazyentity.
+        stock: the time of the stock client, or its memory.
+        lazy: the same with lazyentity.
         ratio: stock over lazy, taken pair by pair.
-        cpu_ratio: the same of CPU time; None in a file from before it was measured.
+        cpu_ratio: the same of CPU time; None if no time was measured.
     """
 
     section: str
@@ -207,12 +206,8 @@ def load(path: Path) -> Results:
         raise ResultsError(f"{path} is no results file of schema {SCHEMA}: {error}") from error
 
 
-@contextlib.contextmanager
-def writable(path: Path) -> Iterator[None]:
+def check_writable(path: Path) -> None:
     """Check before a long measurement that its results can be written to ``path``.
-
-    The contents of a file stay. A file that did not exist is made, and removed again when the block
-    raises.
 
     Raises:
         ResultsError: it cannot be opened for writing.
@@ -224,12 +219,8 @@ def writable(path: Path) -> Iterator[None]:
         raise ResultsError(f"cannot write {path}: there is no folder {path.parent}") from error
     except OSError as error:
         raise ResultsError(f"cannot write {path}: {error.strerror}") from error
-    try:
-        yield
-    except BaseException:
-        if not existed:
-            path.unlink()
-        raise
+    if not existed:
+        path.unlink()
 
 
 def write(path: Path, results: Results) -> None:

@@ -113,7 +113,7 @@ def tables(results: Results) -> Iterator[Table]:
     """The tables of a run, one for each section."""
     if results.own_call is not None:
         rate = results.own_call.rate
-        if rows := [call.cells(rate) for call in own.calls(results)]:
+        if rows := [call.cells() for call in own.calls(results)]:
             title = f"ms a call, share of decoding, CPU cores saved at {rate:g}/s"
             yield _table(title, own.HEADERS, rows, 1)
             return
@@ -181,8 +181,6 @@ def headline(results: Results, call: str) -> str:
         ValueError: the run has no such query.
     """
     line = find(results, call, 300, 100)
-    if line is None:
-        raise ValueError(f"there is no {call} of 300 entities of 100 properties in this run")
     article = "An" if call[0] in "aeiou" else "A"
     sentence = (
         f"{article} {call} of {line.entities} entities of {line.properties} properties, one of "
@@ -193,10 +191,16 @@ def headline(results: Results, call: str) -> str:
     return "\n".join(textwrap.wrap(sentence, PAGE_WIDTH))
 
 
-def find(results: Results, call: str, entities: int, properties: int) -> Line | None:
-    """The line of a call, if it was measured."""
+def find(results: Results, call: str, entities: int, properties: int) -> Line:
+    """The line of a call.
+
+    Raises:
+        ValueError: it was not measured.
+    """
     wanted = call, entities, properties, PER_CALL
     for line in results.lines:
         if (line.case, line.entities, line.properties, line.unit) == wanted:
             return line
-    return None
+    raise ValueError(
+        f"there is no {call} of {entities} entities of {properties} properties in this run"
+    )

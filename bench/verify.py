@@ -59,28 +59,16 @@ def check_messages(stock: Sequence[bytes], lazy: Sequence[bytes]) -> None:
     Raises:
         OutputMismatch: they differ.
     """
-    if len(stock) != len(lazy):
-        raise OutputMismatch(f"{len(lazy)} messages in place of {len(stock)}")
+    check_same(len(stock), len(lazy), "messages")
     for position, (raw, lazy_raw) in enumerate(zip(stock, lazy, strict=True)):
-        expected = EntityMessage.FromString(raw)
-        try:
-            found = EntityMessage.FromString(lazy_raw)
-        except DecodeError as error:
-            raise OutputMismatch(f"messages[{position}]: {error}") from error
-        # Not by ==, which ignores unknown fields and finds NaN unequal to itself.
-        if expected.SerializeToString(deterministic=True) != found.SerializeToString(
-            deterministic=True
-        ):
-            raise OutputMismatch(f"messages[{position}]: {_differing(expected, found)}")
+        # Not messages by ==, which ignores unknown fields and finds NaN unequal to itself.
+        check_same(_ordered(raw), _ordered(lazy_raw), f"messages[{position}]")
 
 
-def _differing(expected: Any, found: Any) -> str:
-    """Where two entity messages differ: the names of properties, or outside of them."""
-    ours, theirs = (
-        {name: value.SerializeToString(deterministic=True) for name, value in pb.properties.items()}
-        for pb in (found, expected)
-    )
-    names = sorted(
-        name for name in ours.keys() | theirs.keys() if ours.get(name) != theirs.get(name)
-    )
-    return f"properties {', '.join(map(repr, names))}" if names else "outside of the properties"
+def _ordered(raw: bytes) -> bytes:
+    try:
+        message = EntityMessage.FromString(raw)
+    except DecodeError as error:
+        raise OutputMismatch(f"not an entity: {error}") from error
+    ordered: bytes = message.SerializeToString(deterministic=True)
+    return ordered

@@ -1,17 +1,18 @@
 """The generated parts of the documentation: figures, the chart, and the table of clients.
 
 As a command, ``python tools/tables.py`` writes the parts that are not up to date, and names the
-files; ``--check`` changes nothing and fails if a part is not up to date.
+files.
 """
 
 from __future__ import annotations
 
-import argparse
 import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
+
+import tabulate
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 
@@ -45,39 +46,33 @@ def choice(measured: Results) -> str:
     Raises:
         ValueError: the results lack a query of 300 entities of 100 properties.
     """
-    eager, lazy = (tables.find(measured, call, 300, 100) for call in ("eager query", "query"))
-    if eager is None or lazy is None:
-        raise ValueError("the table of the ways to begin needs a query of 300 x 100")
-    eager_gain, lazy_gain = (
-        f"{line.lazy.median:.1f} ms, not {line.stock.median:.1f}" for line in (eager, lazy)
-    )
-    return "\n".join(
-        _simple_table(
+    lines = (tables.find(measured, call, 300, 100) for call in ("eager query", "query"))
+    eager, lazy = (f"{line.lazy.median:.1f} ms, not {line.stock.median:.1f}" for line in lines)
+    return _simple_table(
+        ("I want", "I write", "A query takes", "What changes", "To leave"),
+        [
             (
-                ("I want", "I write", "A query takes", "What changes", "To leave"),
-                (
-                    "no change but speed",
-                    "``lazyentity.patch(eager=True)``",
-                    eager_gain,
-                    "stock entities, decoded faster",
-                    "``lazyentity.unpatch()``",
-                ),
-                (
-                    "to read few of many properties",
-                    "``import lazyentity.auto``",
-                    lazy_gain,
-                    "a property is decoded when you read it",
-                    "``LAZYENTITY_DISABLE=1``",
-                ),
-                (
-                    "one query only",
-                    "``lazyentity.wrap(query)``",
-                    lazy_gain,
-                    "the same, in this query alone",
-                    "remove the call",
-                ),
-            )
-        )
+                "no change but speed",
+                "``lazyentity.patch(eager=True)``",
+                eager,
+                "stock entities, decoded faster",
+                "``lazyentity.unpatch()``",
+            ),
+            (
+                "to read few of many properties",
+                "``import lazyentity.auto``",
+                lazy,
+                "a property is decoded when you read it",
+                "``LAZYENTITY_DISABLE=1``",
+            ),
+            (
+                "one query only",
+                "``lazyentity.wrap(query)``",
+                lazy,
+                "the same, in this query alone",
+                "remove the call",
+            ),
+        ],
     )
 
 
@@ -147,41 +142,25 @@ def wanted() -> dict[Path, str]:
 
 def table_of_clients() -> str:
     """Return the table of the supported clients, in reStructuredText."""
-    rows: list[Sequence[str]] = [("Client", "Versions", "Patched by", "Installed by")]
+    rows = []
     for client in clients.clients():
         package = "." if client.name == clients.REQUIRED else f"'.[{client.name}]'"
         names = f'``patch("{client.name}")``', f"``pip install {package}``"
         rows.append((client.distribution, client.range, *names))
-    return "\n".join(_simple_table(rows))
+    return _simple_table(("Client", "Versions", "Patched by", "Installed by"), rows)
 
 
-def _simple_table(rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    line = "  ".join("=" * width for width in widths)
-    cells = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
-    yield from (line, cells[0], line, *cells[1:], line)
+def _simple_table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    text = tabulate.tabulate(rows, headers, tablefmt="rst", disable_numparse=True)
+    return "\n".join(map(str.rstrip, text.splitlines()))
 
 
 def main() -> None:
-    """Write the parts, or check them, as the command line says.
-
-    Raises:
-        SystemExit: with ``--check``, a file is not up to date.
-    """
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--check", action="store_true", help="change nothing")
-    is_check = parser.parse_args().check
-    changed = [
-        (path, text)
-        for path, text in wanted().items()
-        if not path.exists() or path.read_text(encoding="utf-8") != text
-    ]
-    names = ", ".join(str(path.relative_to(CHECKOUT)) for path, _ in changed)
-    if is_check and changed:
-        raise SystemExit(f"not up to date: {names}; write them by python tools/tables.py")
-    for path, text in changed:
-        path.write_text(text, encoding="utf-8")
-        print(f"wrote {path.relative_to(CHECKOUT)}")
+    """Write the files that are not up to date."""
+    for path, text in wanted().items():
+        if not path.exists() or path.read_text(encoding="utf-8") != text:
+            path.write_text(text, encoding="utf-8")
+            print(f"wrote {path.relative_to(CHECKOUT)}")
 
 
 if __name__ == "__main__":

@@ -105,10 +105,6 @@ def _item() -> Any:
     return _library("pydantic").create_model("Item", **kinds)
 
 
-def _items() -> Any:
-    return list.__class_getitem__(_item())
-
-
 def _validating() -> Call:
     validator = _item().__pydantic_validator__
     return lambda: validator.validate_python(ROWS[0])
@@ -126,7 +122,7 @@ def _list_of_any() -> Call:
 
 
 def _dumping() -> Call:
-    adapter = _library("pydantic").TypeAdapter(_items())
+    adapter = _library("pydantic").TypeAdapter(list.__class_getitem__(_item()))
     models = adapter.validate_python(ROWS)
     return lambda: adapter.dump_json(models)
 
@@ -138,13 +134,6 @@ def _converting() -> Call:
     return lambda: msgspec.convert(rows, kind, from_attributes=True)
 
 
-def _requesting() -> Call:
-    app = _library("fastapi").FastAPI()
-    app.get("/", response_model=_items())(lambda: ROWS)
-    client = _library("fastapi.testclient").TestClient(app)
-    return lambda: client.get("/").content
-
-
 _CALLS: dict[str, Callable[[], Call]] = {
     "orjson.dumps of a small dict": _encoding,
     "orjson.dumps with default=": _encoding_with_default,
@@ -154,6 +143,5 @@ _CALLS: dict[str, Callable[[], Call]] = {
     "TypeAdapter(list[Any]), 300 items": _list_of_any,
     "msgspec.convert of 200 dataclasses": _converting,
     "dump_json of 200 models": _dumping,
-    "a request to FastAPI, 200 rows": _requesting,
 }
 """Each imports its library, and gives the call to time."""

@@ -7,6 +7,7 @@ import contextlib
 import functools
 import os
 import unittest.mock
+from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from operator import methodcaller
 from typing import Any
@@ -20,12 +21,13 @@ from google.cloud.firestore_v1.types import firestore as types
 
 from lazyentity.bench import sides, verify
 from lazyentity.bench.entities import MIXES, PROJECT
-from lazyentity.bench.harness import PER_CALL, PER_ENTITY, Case, Comparison, Plan, Task
+from lazyentity.bench.harness import HELD, PER_CALL, PER_ENTITY, Case, Comparison, Plan, Task
 from lazyentity.bench.server.process import LoopbackServer
 from lazyentity.patches.firestore.responses import QueryResponse
 from lazyentity.patches.firestore.seams import CLIENT
 
 HOST = "FIRESTORE_EMULATOR_HOST"
+RunQueryResponse: Any = types.RunQueryResponse
 QUERY, ASYNCIO, ONE_FIELD = "query, to_dict()", "AsyncClient, to_dict()", "query, one get()"
 GET_ALL, GET, SET = "get_all(), to_dict()", "document.get(), to_dict()", "document.set()"
 
@@ -62,6 +64,12 @@ def cases(plan: Plan) -> Iterator[Case]:
         make = functools.partial(load, call, mix, count, fields)
         done = "written" if call == SET else "1 read" if call == ONE_FIELD else "all read"
         yield Case("calls", f"{call}, {mix}", count, fields, done, PER_CALL, make)
+    for write in _WRITES:
+        make = functools.partial(committing, write)
+        yield Case("writes", write, _CONVERTED, 1, "committed", PER_ENTITY, make)
+    for fields in (5, 20, 100, 500):
+        make = functools.partial(holding, fields)
+        yield Case("memory", "mixed", 100, fields, "one dict", HELD, make)
 
 
 def fields_of(mix: str, count: int, number: int) -> dict[str, Any]:
@@ -90,8 +98,8 @@ def response_of(fields: dict[str, Any], number: int) -> bytes:
         create_time=when,
         update_time=when,
     )
-    kind: Any = types.RunQueryResponse
-    raw: bytes = kind.serialize(kind(document=document, read_time=when))
+    response = RunQueryResponse(document=document, read_time=when)
+    raw: bytes = RunQueryResponse.serialize(response)
     return raw
 
 
@@ -101,6 +109,17 @@ def converting(mix: str, fields: int) -> Iterator[Comparison]:
     raws = [response_of(fields_of(mix, fields, number), number) for number in range(_CONVERTED)]
     check = functools.partial(verify.check_same, where="documents")
     yield receiving(raws, lambda snapshots: [one.to_dict() for one in snapshots], check)
+
+
+@contextlib.contextmanager
+def holding(fields: int) -> Iterator[Comparison]:
+    """Give the conversion of 100 snapshots, which are kept with a dict of each."""
+    raws = [response_of(fields_of("mixed", fields, number), number) for number in range(100)]
+
+    def check(stock: list[Any], lazy: list[Any]) -> None:
+        verify.check_same([read for _, read in stock], [read for _, read in lazy], "documents")
+
+    yield receiving(raws, lambda snapshots: [(one, one.to_dict()) for one in snapshots], check)
 
 
 def receiving(
@@ -123,7 +142,7 @@ def receiving(
 
         return convert
 
-    return Comparison(task(types.RunQueryResponse), task(QueryResponse), check, _PATCHED)
+    return Comparison(task(RunQueryResponse), task(QueryResponse), check, _PATCHED)
 
 
 @contextlib.contextmanager
@@ -141,6 +160,41 @@ def _serving(mix: str, count: int, fields: int) -> Iterator[list[tuple[Any, dict
                 reference.set(values)
             yield made
             client._firestore_api_internal.transport.close()
+
+
+_WRITES: dict[str, Callable[[Any, Any], None]] = {
+    "set(), a transform": lambda batch, to: batch.set(to, {"a": firestore.SERVER_TIMESTAMP}),
+    "set(merge=True), a transform": lambda batch, to: batch.set(
+        to, {"a": firestore.SERVER_TIMESTAMP}, merge=True
+    ),
+    "update(), a transform": lambda batch, to: batch.update(to, {"a": firestore.Increment(1)}),
+    "update(), ArrayUnion": lambda batch, to: batch.update(to, {"a": firestore.ArrayUnion([1])}),
+    "update(), DELETE_FIELD": lambda batch, to: batch.update(to, {"a": firestore.DELETE_FIELD}),
+    "update(), a quoted path": lambda batch, to: batch.update(to, {"`a-b`": 1}),
+    "set(), an OrderedDict": lambda batch, to: batch.set(to, OrderedDict(a=1)),
+}
+"""The writes that the client's code encodes, and that are to be no slower."""
+
+
+@contextlib.contextmanager
+def committing(write: str) -> Iterator[Comparison]:
+    """Give batches of writes, which both sides send to a server."""
+    with _serving("mixed", _CONVERTED, 1) as stored:
+        client = stored[0][0]._client
+
+        def task() -> list[Any]:
+            batch = client.batch()
+            for reference, _ in stored:
+                _WRITES[write](batch, reference)
+            made = list(batch._write_pbs)
+            batch.commit()
+            return made
+
+        def check(stock: list[Any], lazy: list[Any]) -> None:
+            made, lazy_made = ([type(one).pb(one) for one in of] for of in (stock, lazy))
+            verify.check_same(made, lazy_made, write)
+
+        yield Comparison(task, task, check, _PATCHED)
 
 
 _READS: dict[str, Callable[[Any], Any]] = {ONE_FIELD: lambda snapshot: snapshot.get("text_000")}

@@ -7,42 +7,33 @@ JSON, ``{"grpc": PORT, "http": PORT}``.
 
 from __future__ import annotations
 
-import argparse
 import gc
 import json
 import os
 import signal
 import socket
-import sys
 import threading
+from queue import SimpleQueue
 from typing import Any
 
+import click
+import grpc
+
 from lazyentity.bench.server import demo
+from lazyentity.bench.server.datastore import DatastoreService
 from lazyentity.bench.server.grpc_frontend import start_grpc
 from lazyentity.bench.server.http_frontend import start_http
-from lazyentity.bench.server.service import DatastoreService
-
-_PORT = 8081
-_HIGHEST_PORT = 65_535
 
 
-def _stopped_by_signal() -> threading.Event:
-    """Return an event that SIGTERM or SIGINT sets."""
-    stopped = threading.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: stopped.set())
-    return stopped
+def _stopped_by_signal() -> SimpleQueue[None]:
+    """Return a queue that SIGTERM or SIGINT puts something into.
 
-
-def _port(given: str) -> int:
-    """The port of an option.
-
-    Raises:
-        argparse.ArgumentTypeError: it is none.
+    It may be interrupted anywhere; an event that is set while its lock is held waits for ever.
     """
-    if not given.isdecimal() or int(given) > _HIGHEST_PORT:
-        raise argparse.ArgumentTypeError(f"{given} is no port; give one from 0 to {_HIGHEST_PORT}")
-    return int(given)
+    stopped: SimpleQueue[None] = SimpleQueue()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stopped.put(None))
+    return stopped
 
 
 def _is_free(port: int) -> bool:
@@ -57,57 +48,52 @@ def _is_free(port: int) -> bool:
     return True
 
 
-def main(arguments: list[str], program: str) -> None:
-    """Serve until SIGTERM or SIGINT.
+def _datastore(is_loaded: bool, **options: Any) -> DatastoreService:
+    service = DatastoreService(**options)
+    if is_loaded:
+        demo.load(service)
+    return service
 
-    Args:
-        arguments: the arguments of the command.
-        program: the name of the command, for its help.
 
-    Raises:
-        SystemExit: the arguments are not understood, or only ask for help; or the port is in use.
+@click.command()
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65_535),
+    default=8081,
+    show_default=True,
+    help="0 takes a free one.",
+)
+@click.option("--demo", "is_loaded", is_flag=True, help=f"Begin with {demo.DESCRIPTION}.")
+@click.option(
+    "--firestore",
+    is_flag=True,
+    help=f"Serve Firestore; with --demo, begin with {demo.DOCUMENTS_DESCRIPTION}.",
+)
+def main(*, port: int, is_loaded: bool, firestore: bool) -> None:
+    """Run a Datastore or a Firestore server on this machine.
+
+    It keeps entities in memory until Ctrl-C, and takes no credentials. For examples and tests; not
+    an emulator.
     """
-    parser = argparse.ArgumentParser(
-        prog=program,
-        description=(
-            "Run a Datastore or a Firestore server on this machine. It keeps entities in memory "
-            "until Ctrl-C, and takes no credentials. For examples and tests; not an emulator."
-        ),
-    )
-    parser.add_argument(
-        "--port", type=_port, default=_PORT, help=f"0 takes a free one ({_PORT} by default)"
-    )
-    parser.add_argument("--demo", action="store_true", help=f"begin with {demo.DESCRIPTION}")
-    parser.add_argument(
-        "--firestore",
-        action="store_true",
-        help=f"serve Firestore; with --demo, begin with {demo.DOCUMENTS_DESCRIPTION}",
-    )
-    given = parser.parse_args(arguments)
-    if not _is_free(given.port):
-        parser.exit(2, f"port {given.port} is in use, or not allowed; choose another with --port\n")
+    if not _is_free(port):
+        raise click.UsageError(f"port {port} is in use, or not allowed; choose another with --port")
     stopped = _stopped_by_signal()
-    if given.firestore:
+    if firestore:
         try:
-            server, port = demo.start_firestore(given.port, is_loaded=given.demo)
+            server, port = demo.start_firestore(port, is_loaded)
         except ImportError as error:
-            hint = "install it with `pip install '.[firestore]'` in a checkout of lazyentity"
-            parser.exit(2, f"{error}; {hint}\n")
+            raise click.UsageError(
+                f"{error}; install it with `pip install '.[firestore]'` in a checkout of lazyentity"
+            ) from error
         variable, loaded = "FIRESTORE_EMULATOR_HOST", demo.DOCUMENTS_DESCRIPTION
     else:
-        service = DatastoreService()
-        if given.demo:
-            demo.load(service)
-        server, port = start_grpc(service, given.port)
+        server, port = start_grpc(_datastore(is_loaded), port)
         variable, loaded = "DATASTORE_EMULATOR_HOST", demo.DESCRIPTION
-    if given.demo:
-        sys.stdout.write(f"it holds {loaded}\n")
-    sys.stdout.write(
-        f"serving until Ctrl-C; in another terminal:\n\nexport {variable}=127.0.0.1:{port}\n"
-    )
-    sys.stdout.flush()
-    stopped.wait()
-    server.stop(grace=None).wait()
+    if is_loaded:
+        click.echo(f"it holds {loaded}")
+    click.echo("serving until Ctrl-C; in another terminal:\n")
+    click.echo(f"export {variable}=127.0.0.1:{port}")
+    _wait(server, stopped)
 
 
 def child(given: str) -> None:
@@ -124,21 +110,22 @@ def child(given: str) -> None:
     if options.pop("firestore", False):
         server, grpc_port = demo.start_firestore(0, is_loaded)
     else:
-        service = DatastoreService(**options)
-        if is_loaded:
-            demo.load(service)
+        service = _datastore(is_loaded, **options)
         server, grpc_port = start_grpc(service, 0)
         _, http_port = start_http(service, 0)
-    sys.stdout.write(json.dumps({"grpc": grpc_port, "http": http_port}) + "\n")
-    sys.stdout.flush()
+    click.echo(json.dumps({"grpc": grpc_port, "http": http_port}))
 
     def wait_for_parent() -> None:
         # A thread that waits inside sys.stdin holds its lock, and CPython aborts on the way out
         # where it can't take that.
-        while os.read(sys.stdin.fileno(), 4096):
+        while os.read(0, 4096):
             pass
-        stopped.set()
+        stopped.put(None)
 
     threading.Thread(target=wait_for_parent, daemon=True).start()
-    stopped.wait()
+    _wait(server, stopped)
+
+
+def _wait(server: grpc.Server, stopped: SimpleQueue[None]) -> None:
+    stopped.get()
     server.stop(grace=None).wait()

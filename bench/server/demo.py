@@ -10,7 +10,7 @@ from google.cloud.datastore_v1.types import datastore as types
 
 from lazyentity.bench.entities import KIND, orders
 
-from .service import DatastoreService
+from .datastore import DatastoreService
 
 PROJECT = "demo"
 ENTITIES, PROPERTIES = 300, 100

@@ -1,8 +1,8 @@
 """A loopback Firestore server in native mode: a test and benchmark server, not an emulator.
 
-It keeps documents in memory, and answers queries, aggregations, look-ups, writes and listeners over
-gRPC. It lacks the promises of an emulator: no isolation of transactions, no rules, no index
-configuration, one target of a listener. It answers an unsupported call with UNIMPLEMENTED.
+It keeps documents in memory, and answers queries, look-ups, writes and listeners over gRPC. It
+lacks the promises of an emulator: no isolation of transactions, no rules, no index configuration,
+one target of a listener. It answers an unsupported call with UNIMPLEMENTED.
 
 Documents are stored as bytes, and sent as they are where nothing is selected of them: a benchmark
 sees the cost of the client.
@@ -10,16 +10,17 @@ sees the cost of the client.
 
 from __future__ import annotations
 
+import functools
 import math
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import grpc
 from google.cloud.firestore_v1 import _helpers
 from google.cloud.firestore_v1.field_path import FieldPath
+from google.cloud.firestore_v1.order import Order, TypeOrder
 from google.cloud.firestore_v1.types import document as document_types
 from google.cloud.firestore_v1.types import firestore as types
 from google.cloud.firestore_v1.types import query as query_types
@@ -27,11 +28,12 @@ from google.cloud.firestore_v1.types import write as write_types
 from google.protobuf.empty_pb2 import Empty
 from google.protobuf.timestamp_pb2 import Timestamp
 
+from .criteria import COMPARISONS, is_after, passes, sort
+from .errors import Refusal, unimplemented
+from .grpc_frontend import refusing, refusing_stream, serve
+from .schema import enum_name
 from .wire import Field
 
-SERVICE = "google.firestore.v1.Firestore"
-_THREADS = 64
-"""A listener keeps one of them."""
 _LISTENER_SECONDS = 0.05
 
 Document = document_types.Document.pb()
@@ -45,75 +47,21 @@ _DESCENDING = query_types.StructuredQuery.Direction.DESCENDING
 _queried = Field(_RunQueryResponse.DESCRIPTOR, "document")
 _found = Field(_BatchGetDocumentsResponse.DESCRIPTOR, "found")
 
-
-class Refusal(Exception):
-    """A call that is refused, with its status."""
-
-    def __init__(self, code: grpc.StatusCode, text: str) -> None:
-        super().__init__(text)
-        self.code = code
+_compared = functools.cmp_to_key(Order.compare)
 
 
-def _unimplemented(feature: str) -> Refusal:
-    return Refusal(grpc.StatusCode.UNIMPLEMENTED, f"the loopback server does not support {feature}")
-
-
-# Firestore's order of types. Numbers compare with each other, whatever their type.
-_RANKS = {
-    name: rank
-    for rank, names in enumerate(
-        (
-            ("null_value",),
-            ("boolean_value",),
-            ("integer_value", "double_value"),
-            ("timestamp_value",),
-            ("string_value",),
-            ("bytes_value",),
-            ("reference_value",),
-            ("geo_point_value",),
-            ("array_value",),
-            ("map_value",),
-        )
-    )
-    for name in names
-}
-_ARRAY = _RANKS["array_value"]
-
-
-def sort_key(value: Any) -> tuple[int, Any]:
+def _sort_key(value: Any) -> Any:
     """The place of a value in the order of all values."""
-    case = value.WhichOneof("value_type") or "null_value"
-    held = getattr(value, case)
-    if case == "timestamp_value":
-        held = held.seconds, held.nanos
-    elif case == "geo_point_value":
-        held = held.latitude, held.longitude
-    elif case == "array_value":
-        held = [sort_key(item) for item in held.values]
-    elif case == "map_value":
-        held = sorted((name, sort_key(item)) for name, item in held.fields.items())
-    elif case == "double_value" and math.isnan(held):
-        held = -math.inf
-    return _RANKS[case], held
+    return _compared(document_types.Value.wrap(value))
 
 
-_FieldOperator = query_types.StructuredQuery.FieldFilter.Operator
-_UnaryOperator = query_types.StructuredQuery.UnaryFilter.Operator
-_Key = tuple[int, Any]
-_TESTS: dict[int, Callable[[_Key, _Key], bool]] = {
-    _FieldOperator.EQUAL: lambda one, other: one == other,
-    _FieldOperator.NOT_EQUAL: lambda one, other: one[0] != 0 and one != other,
-    _FieldOperator.LESS_THAN: lambda one, other: one[0] == other[0] and one < other,
-    _FieldOperator.LESS_THAN_OR_EQUAL: lambda one, other: one[0] == other[0] and one <= other,
-    _FieldOperator.GREATER_THAN: lambda one, other: one[0] == other[0] and one > other,
-    _FieldOperator.GREATER_THAN_OR_EQUAL: lambda one, other: one[0] == other[0] and one >= other,
-    _FieldOperator.IN: lambda one, other: one in other[1],
-    _FieldOperator.NOT_IN: lambda one, other: one[0] != 0 and one not in other[1],
-    _FieldOperator.ARRAY_CONTAINS: lambda one, other: one[0] == _ARRAY and other in one[1],
-    _FieldOperator.ARRAY_CONTAINS_ANY: lambda one, other: (
-        one[0] == _ARRAY and any(each in one[1] for each in other[1])
-    ),
-}
+def _type_of(value: Any) -> TypeOrder:
+    kind: TypeOrder = TypeOrder.from_value(document_types.Value.wrap(value))
+    return kind
+
+
+def _number(value: Any) -> Any:
+    return getattr(value, value.WhichOneof("value_type"))
 
 
 def field_of(document: Any, path: str) -> Any:
@@ -129,45 +77,48 @@ def field_of(document: Any, path: str) -> Any:
     return fields.get(name, None)
 
 
-def passes(document: Any, where: Any) -> bool:
-    """Whether a document passes a filter.
+def _set(document: Any, path: str, value: Any) -> None:
+    """Set a field of a document, or remove it: None."""
+    *parents, name = FieldPath.from_api_repr(path).parts
+    fields = document.fields
+    for parent in parents:
+        if value is None and parent not in fields:
+            return
+        fields = fields[parent].map_value.fields
+    if value is not None:
+        fields[name].CopyFrom(value)
+    elif name in fields:
+        del fields[name]
+
+
+def _holds(condition: Any, document: Any) -> bool:
+    """Whether a condition on a field holds for a document.
 
     Raises:
-        Refusal: the filter is not supported.
+        Refusal: the operator is not supported.
     """
-    case = where.WhichOneof("filter_type")
-    if case is None:
-        return True
-    if case == "composite_filter":
-        is_or = where.composite_filter.op == query_types.StructuredQuery.CompositeFilter.Operator.OR
-        found = (passes(document, each) for each in where.composite_filter.filters)
-        return any(found) if is_or else all(found)
-    filtered = getattr(where, case)
-    value = field_of(document, filtered.field.field_path)
+    value, operator = field_of(document, condition.field.field_path), enum_name(condition, "op")
     if value is None:
         return False
-    if case == "unary_filter":
-        is_nan = value.WhichOneof("value_type") == "double_value" and math.isnan(value.double_value)
-        is_null = value.WhichOneof("value_type") == "null_value"
-        outcomes: dict[int, bool] = {
-            _UnaryOperator.IS_NAN: is_nan,
-            _UnaryOperator.IS_NOT_NAN: not is_nan,
-            _UnaryOperator.IS_NULL: is_null,
-            _UnaryOperator.IS_NOT_NULL: not is_null,
-        }
-        return outcomes[filtered.op]
-    if filtered.op not in _TESTS:
-        raise _unimplemented(f"the operator {filtered.op} of a filter")
-    return _TESTS[filtered.op](sort_key(value), sort_key(filtered.value))
-
-
-def _is_after(document: Any, orders: Sequence[Any], cursor: Any) -> bool:
-    """Whether a document is at a cursor or after it; after it only, unless the cursor is before."""
-    for order, bound in zip(orders, cursor.values, strict=False):
-        one, other = sort_key(field_of(document, order.field.field_path)), sort_key(bound)
-        if one != other:
-            return (one < other) if order.direction == _DESCENDING else (one > other)
-    return bool(cursor.before)
+    kind, is_null = _type_of(value), value.HasField("null_value")
+    if operator in ("IS_NULL", "IS_NOT_NULL"):
+        return bool(is_null) == (operator == "IS_NULL")
+    if operator in ("IS_NAN", "IS_NOT_NAN"):
+        return math.isnan(value.double_value) == (operator == "IS_NAN")
+    operand, key = condition.value, _sort_key(value)
+    listed = map(_sort_key, operand.array_value.values)
+    if operator == "IN":
+        return key in listed
+    if operator == "NOT_IN":
+        return not is_null and key not in listed
+    if operator.startswith("ARRAY_CONTAINS"):
+        wanted = [_sort_key(operand)] if operator == "ARRAY_CONTAINS" else listed
+        held = [_sort_key(item) for item in value.array_value.values]
+        return any(each in held for each in wanted)
+    if operator not in COMPARISONS:
+        raise unimplemented(f"the operator {operator} of a filter")
+    is_comparable = not is_null if operator == "NOT_EQUAL" else kind == _type_of(operand)
+    return is_comparable and COMPARISONS[operator](key, _sort_key(operand))
 
 
 def _is_in(name: str, parent: str, source: Any) -> bool:
@@ -177,21 +128,6 @@ def _is_in(name: str, parent: str, source: Any) -> bool:
     parts = name.removeprefix(f"{parent}/").split("/")
     is_child = source.all_descendants or len(parts) == 2
     return is_child and parts[-2] == source.collection_id
-
-
-def _move(target: Any, source: Any, path: str) -> None:
-    """Take the field at a path from another document, or remove it as that has none."""
-    value = field_of(source, path)
-    *parents, name = FieldPath.from_api_repr(path).parts
-    fields = target.fields
-    for parent in parents:
-        if value is None and parent not in fields:
-            return
-        fields = fields[parent].map_value.fields
-    if value is not None:
-        fields[name].CopyFrom(value)
-    elif name in fields:
-        del fields[name]
 
 
 def _masked(raw: bytes, paths: Sequence[str]) -> bytes:
@@ -204,7 +140,7 @@ def _masked(raw: bytes, paths: Sequence[str]) -> bytes:
     )
     for path in paths:
         if path != "__name__":
-            _move(masked, document, path)
+            _set(masked, path, field_of(document, path))
     return bytes(masked.SerializeToString())
 
 
@@ -234,12 +170,9 @@ class FirestoreService:
             "BatchWrite": (unary, self.batch_write, types.BatchWriteRequest),
             "BeginTransaction": (unary, self.begin, types.BeginTransactionRequest),
             "Commit": (unary, self.commit, types.CommitRequest),
-            "ListCollectionIds": (unary, self.list_ids, types.ListCollectionIdsRequest),
             "ListDocuments": (unary, self.list_documents, types.ListDocumentsRequest),
             "Listen": (grpc.stream_stream_rpc_method_handler, self.listen, types.ListenRequest),
-            "PartitionQuery": (unary, self.partition, types.PartitionQueryRequest),
             "Rollback": (unary, lambda *_: Empty(), types.RollbackRequest),
-            "RunAggregationQuery": (stream, self.aggregate, types.RunAggregationQueryRequest),
             "RunQuery": (stream, self.run_query, types.RunQueryRequest),
         }
 
@@ -297,34 +230,10 @@ class FirestoreService:
             stats = {"results_returned": len(names)}
             yield _RunQueryResponse(explain_metrics={"execution_stats": stats})
 
-    def aggregate(self, request: Any, context: Any) -> Iterator[Any]:
-        """Count, add or average the documents of a query."""
-        query = request.structured_aggregation_query
-        names = self._names(request.parent, query.structured_query)
-        found = [Document.FromString(self.documents[name]) for name in names]
-        response = types.RunAggregationQueryResponse.pb()(read_time=self.now())
-        for number, each in enumerate(query.aggregations, start=1):
-            value = response.result.aggregate_fields[each.alias or f"field_{number}"]
-            kind = each.WhichOneof("operator")
-            if kind == "count":
-                value.integer_value = len(found)
-                continue
-            path = getattr(each, kind).field.field_path
-            values = (field_of(document, path) for document in found)
-            held = [sort_key(one) for one in values if one is not None]
-            numbers = [number for rank, number in held if rank == _RANKS["integer_value"]]
-            if kind == "sum":
-                value.double_value = sum(numbers)
-            elif numbers:
-                value.double_value = sum(numbers) / len(numbers)
-            else:
-                value.null_value = 0
-        yield response
-
     def _names(self, parent: str, query: Any) -> list[str]:
         """The names of the documents of a query, in order, before its offset and limit."""
         if query.HasField("find_nearest"):
-            raise _unimplemented("vector search")
+            raise unimplemented("vector search")
         source = query.from_[0]
         with self._changed:
             raw = {
@@ -332,37 +241,28 @@ class FirestoreService:
                 for name in sorted(self.documents)
                 if _is_in(name, parent, source)
             }
-        orders = list(query.order_by)
-        cursors = query.HasField("start_at") or query.HasField("end_at")
-        if not (query.HasField("where") or orders or cursors):
+        cursors = [name for name in ("start_at", "end_at") if query.HasField(name)]
+        if not (query.HasField("where") or query.order_by or cursors):
             return list(raw)
-        found = [
-            document
-            for document in map(Document.FromString, raw.values())
-            if passes(document, query.where)
-            and all(field_of(document, order.field.field_path) is not None for order in orders)
-        ]
-        if orders and orders[-1].direction == _DESCENDING:
-            found.reverse()
-        for order in reversed(orders):
-            path = order.field.field_path
-            found.sort(
-                key=lambda document: sort_key(field_of(document, path)),
-                reverse=order.direction == _DESCENDING,
-            )
-        if query.HasField("start_at"):
-            found = [one for one in found if _is_after(one, orders, query.start_at)]
-        if query.HasField("end_at"):
-            found = [one for one in found if not _is_after(one, orders, query.end_at)]
-        return [document.name for document in found]
-
-    def partition(self, request: Any, context: Any) -> Any:
-        """Divide a query at some of its documents."""
-        names = self._names(request.parent, request.structured_query)
-        response = types.PartitionQueryResponse.pb()()
-        for name in names[1::2][: request.partition_count]:
-            response.partitions.add().values.add().reference_value = name
-        return response
+        descending = [order.direction == _DESCENDING for order in query.order_by]
+        # The name comes last, in the direction of the last order.
+        descending += descending[-1:] or [False]
+        rows = []
+        for document in map(Document.FromString, raw.values()):
+            values = [field_of(document, order.field.field_path) for order in query.order_by]
+            holds = functools.partial(_holds, document=document)
+            if all(value is not None for value in values) and passes(query.where, holds):
+                rows.append((*map(_sort_key, values), document.name))
+        sort(rows, lambda row: row, descending)
+        for name in cursors:
+            cursor = getattr(query, name)
+            bound = tuple(map(_sort_key, cursor.values))
+            rows = [
+                row
+                for row in rows
+                if is_after(row, bound, descending, at_cursor=cursor.before) == (name == "start_at")
+            ]
+        return [row[-1] for row in rows]
 
     def list_documents(self, request: Any, context: Any) -> Any:
         """The documents of a collection, in one page."""
@@ -373,16 +273,6 @@ class FirestoreService:
                 raw = _masked(self.documents[name], request.mask.field_paths)
                 response.documents.append(Document.FromString(raw))
         return response
-
-    def list_ids(self, request: Any, context: Any) -> Any:
-        """The collections below a document, in one page."""
-        prefix = f"{request.parent}/"
-        ids = {
-            name.removeprefix(prefix).partition("/")[0]
-            for name in self.documents
-            if name.startswith(prefix)
-        }
-        return types.ListCollectionIdsResponse.pb()(collection_ids=sorted(ids))
 
     def begin(self, request: Any, context: Any) -> Any:
         """Open a transaction, which is not isolated."""
@@ -421,7 +311,7 @@ class FirestoreService:
             Refusal: it does not hold, or the write is not supported.
         """
         if write.WhichOneof("operation") not in ("update", "delete"):
-            raise _unimplemented(f"a write that is a {write.WhichOneof('operation')}")
+            raise unimplemented(f"a write that is a {write.WhichOneof('operation')}")
         name, given = write.delete or write.update.name, write.current_document
         raw, condition = self.documents.get(name), given.WhichOneof("condition_type")
         if raw is None and (condition == "update_time" or given.exists):
@@ -443,22 +333,13 @@ class FirestoreService:
         document = Document(name=name, create_time=now) if raw is None else Document.FromString(raw)
         if write.HasField("update_mask"):
             for path in write.update_mask.field_paths:
-                _move(document, write.update, path)
+                _set(document, path, field_of(write.update, path))
         else:
             document.fields.clear()
             document.MergeFrom(Document(fields=write.update.fields))
         for transform in write.update_transforms:
-            holder = Document()
-            value = holder.fields["value"]
-            earlier = field_of(document, transform.field_path)
-            if earlier is not None:
-                value.CopyFrom(earlier)
-            _transform(value, transform, now)
-            *parents, last = FieldPath.from_api_repr(transform.field_path).parts
-            fields = document.fields
-            for parent in parents:
-                fields = fields[parent].map_value.fields
-            fields[last].CopyFrom(value)
+            value = _transformed(field_of(document, transform.field_path), transform, now)
+            _set(document, transform.field_path, value)
             result.transform_results.add().CopyFrom(value)
         document.update_time.CopyFrom(now)
         self.documents[name] = bytes(document.SerializeToString())
@@ -494,32 +375,25 @@ class FirestoreService:
         return {name: self.documents[name] for name in names if name in self.documents}
 
 
-def _transform(value: Any, transform: Any, now: Timestamp) -> None:
+def _transformed(value: Any, transform: Any, now: Timestamp) -> Any:
+    """The value of a field, None if it has none, after a transform."""
     kind = transform.WhichOneof("transform_type")
     operand = getattr(transform, kind)
     if kind == "set_to_server_value":
-        value.timestamp_value.CopyFrom(now)
-        return
+        return _Value(timestamp_value=now)
     if kind in ("increment", "maximum", "minimum"):
-        is_number = sort_key(value)[0] == _RANKS["integer_value"]
-        if not is_number:
-            value.CopyFrom(operand)
-        elif kind == "increment":
-            total = sort_key(value)[1] + sort_key(operand)[1]
-            chosen = {"integer_value" if isinstance(total, int) else "double_value": total}
-            value.CopyFrom(_Value(**chosen))
-        else:
-            choose = max if kind == "maximum" else min
-            value.CopyFrom(choose(value, operand, key=sort_key))
-        return
-    present = list(value.array_value.values) if value.HasField("array_value") else []
-    if kind == "append_missing_elements":
-        held = [sort_key(each) for each in present]
-        present += [each for each in operand.values if sort_key(each) not in held]
-    else:
-        removed = [sort_key(each) for each in operand.values]
-        present = [each for each in present if sort_key(each) not in removed]
-    value.CopyFrom(_Value(array_value={"values": present}))
+        if value is None or _type_of(value) is not TypeOrder.NUMBER:
+            return operand
+        if kind == "increment":
+            return _helpers.encode_value(_number(value) + _number(operand))._pb
+        return (max if kind == "maximum" else min)(value, operand, key=_sort_key)
+    present = [] if value is None else list(value.array_value.values)
+    others, excluded = operand.values, present
+    if kind == "remove_all_from_array":
+        others, excluded, present = present, operand.values, []
+    keys = list(map(_sort_key, excluded))
+    present += [each for each in others if _sort_key(each) not in keys]
+    return _Value(array_value={"values": present})
 
 
 def _changes(
@@ -534,45 +408,20 @@ def _changes(
             yield _ListenResponse(document_change=changed)
 
 
-def _refusing(method: Callable[[Any, Any], Any], is_stream: bool) -> Callable[[Any, Any], Any]:
-    """End a call with the status of a refusal."""
-
-    def call(request: Any, context: Any) -> Any:
-        try:
-            return method(request, context)
-        except Refusal as refusal:
-            context.abort(refusal.code, str(refusal))
-
-    def stream(request: Any, context: Any) -> Iterator[Any]:
-        try:
-            yield from method(request, context)
-        except Refusal as refusal:
-            context.abort(refusal.code, str(refusal))
-
-    return stream if is_stream else call
-
-
 def _serialised(response: Any) -> bytes:
     return response if isinstance(response, bytes) else bytes(response.SerializeToString())
 
 
 def start_firestore(service: FirestoreService, port: int) -> tuple[grpc.Server, int]:
-    """Serve on 127.0.0.1; returns the running server and its port. ``port`` 0 takes a free one.
+    """Serve Firestore, see :func:`serve`."""
 
-    Raises:
-        RuntimeError: when the port cannot be bound.
-    """
-    server = grpc.server(ThreadPoolExecutor(_THREADS), options=[("grpc.so_reuseport", 0)])
-    methods = {
-        name: make(
-            _refusing(method, is_stream=make is not grpc.unary_unary_rpc_method_handler),
+    def handler(make: Any, method: Any, request: Any) -> Any:
+        is_unary = make is grpc.unary_unary_rpc_method_handler
+        return make(
+            (refusing if is_unary else refusing_stream)(method),
             request_deserializer=request.pb().FromString,
             response_serializer=_serialised,
         )
-        for name, (make, method, request) in service.handlers().items()
-    }
-    handler: Any = grpc.method_handlers_generic_handler(SERVICE, methods)
-    server.add_generic_rpc_handlers((handler,))
-    bound = server.add_insecure_port(f"127.0.0.1:{port}")
-    server.start()
-    return server, bound
+
+    methods = {name: handler(*each) for name, each in service.handlers().items()}
+    return serve("google.firestore.v1.Firestore", methods, port)

@@ -18,9 +18,9 @@ from google.api_core import exceptions
 from google.protobuf import json_format
 from google.rpc import status_pb2  # type: ignore[import-untyped]  # ships no types
 
-from .errors import DatastoreError, invalid_argument
+from .datastore import DatastoreService
+from .errors import Refusal, invalid_argument
 from .schema import METHODS
-from .service import DatastoreService
 
 _JSON = "application/json"
 _PATH = re.compile(r"/v1/projects/(?P<project>[^/:]+):(?P<method>\w+)")
@@ -44,14 +44,14 @@ def _to_json(method: str, serialised: bytes) -> bytes:
     return json_format.MessageToJson(message, indent=None).encode()
 
 
-def _refusal(error: DatastoreError, is_json: bool) -> tuple[int, bytes]:
+def _refusal(error: Refusal, is_json: bool) -> tuple[int, bytes]:
     """The status and the body of a refusal: a google.rpc.Status, or an error object in JSON."""
     # Codes without an HTTP status are errors of the server.
     status = int(exceptions.exception_class_for_grpc_status(error.code).code or 500)
     if is_json:
-        described = {"code": status, "message": error.message, "status": error.code.name}
+        described = {"code": status, "message": str(error), "status": error.code.name}
         return status, json.dumps({"error": described}).encode()
-    message = status_pb2.Status(code=error.code.value[0], message=error.message)
+    message = status_pb2.Status(code=error.code.value[0], message=str(error))
     return status, message.SerializeToString()
 
 
@@ -80,7 +80,7 @@ class _Handler(BaseHTTPRequestHandler):
         request = self.rfile.read(int(self.headers["Content-Length"]))
         try:
             status, body = 200, self._call(request, is_json)
-        except DatastoreError as error:
+        except Refusal as error:
             status, body = _refusal(error, is_json)
         self.send_response(status)
         kind = f"{_JSON}; charset=UTF-8" if is_json else "application/x-protobuf"
@@ -92,7 +92,7 @@ class _Handler(BaseHTTPRequestHandler):
     def _call(self, request: bytes, is_json: bool) -> bytes:
         match = _PATH.fullmatch(self.path)
         if match is None or match["method"] not in _RPC_NAMES:
-            raise DatastoreError(grpc.StatusCode.NOT_FOUND, f"there is no {self.path} here")
+            raise Refusal(grpc.StatusCode.NOT_FOUND, f"there is no {self.path} here")
         method = _RPC_NAMES[match["method"]]
         if is_json:
             request = _from_json(method, request)

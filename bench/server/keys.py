@@ -81,9 +81,7 @@ def resolve_key(key: Message, scope: Scope) -> EntityKey:
     if not path:
         raise invalid_argument("a key must have a path of at least one element")
     for kind, _, identifier in path:
-        if not kind:
-            raise invalid_argument("a key path element must have a kind")
-        if not identifier:
+        if not (kind and identifier):
             raise invalid_argument(
                 f"the key path element of kind {kind!r} has neither an id nor a name"
             )
@@ -94,25 +92,16 @@ def resolve_key(key: Message, scope: Scope) -> EntityKey:
 
 
 @functools.lru_cache(maxsize=1 << 16)
-def resolve_wire(wire: bytes, scope: Scope) -> tuple[EntityKey | None, bytes]:
+def resolve_wire(wire: bytes, scope: Scope) -> tuple[EntityKey, bytes]:
     """The identity of a serialised key, and the key with its project and database, serialised.
 
-    A key that lacks an id has no identity, and is returned as it is. Clients repeat their keys, so
-    the results are kept.
+    Clients repeat their keys, so the results are kept.
 
     Raises INVALID_ARGUMENT as :func:`resolve_key`.
     """
     key = Key.FromString(wire)
-    if is_incomplete(key):
-        return None, wire
     identity = resolve_key(key, scope)
     return identity, bytes(key.SerializeToString())
-
-
-def resolve_complete(wire: bytes, scope: Scope) -> tuple[EntityKey, bytes]:
-    """As :func:`resolve_wire`; raises INVALID_ARGUMENT also when the key is incomplete."""
-    identity, resolved = resolve_wire(wire, scope)
-    return identity or resolve_key(Key.FromString(wire), scope), resolved
 
 
 def is_incomplete(key: Message) -> bool:
@@ -120,10 +109,7 @@ def is_incomplete(key: Message) -> bool:
     return bool(key.path) and key.path[-1].WhichOneof("id_type") is None
 
 
-KEY_PROPERTY = "__key__"
-SCATTER_PROPERTY = "__scatter__"
-_SCATTERED_OF = 128
-"""Datastore gives about one entity in so many a value of ``__scatter__``."""
+KEY_PROPERTY, SCATTER_PROPERTY = "__key__", "__scatter__"
 
 SortKey = tuple[int, Any]
 """Rank of the value's type, then an object that compares within that type."""
@@ -182,17 +168,12 @@ def key_value(identity: EntityKey, key: Message) -> IndexedValue:
     return IndexedValue((_RANKS["key_value"], identity), Value(key_value=key).SerializeToString())
 
 
-def scatter_values(identity: EntityKey) -> tuple[IndexedValue, ...]:
-    """The value of ``__scatter__`` for the entity of that key; most entities have none.
-
-    Query splitters sort by it to get a random sample of the keys.
-    """
-    digest = hashlib.blake2b(repr(identity.path).encode(), digest_size=8).digest()
-    number = int.from_bytes(digest, "big", signed=True)
-    if number % _SCATTERED_OF:
-        return ()
+def scatter_value(identity: EntityKey) -> IndexedValue:
+    """The value of ``__scatter__``, by which query splitters get a random sample of the keys."""
+    digest = hashlib.blake2b(repr(identity.path).encode(), digest_size=7).digest()
+    number = int.from_bytes(digest, "big")
     wire = Value(integer_value=number).SerializeToString()
-    return (IndexedValue((_RANKS["integer_value"], number), wire),)
+    return IndexedValue((_RANKS["integer_value"], number), wire)
 
 
 def _walk(name: str, value: Message) -> Iterator[tuple[str, IndexedValue]]:

@@ -34,7 +34,6 @@ _METHODS = (
     "Commit",
     "Rollback",
     "AllocateIds",
-    "ReserveIds",
 )
 
 METHODS: dict[str, tuple[Message, Message]] = {

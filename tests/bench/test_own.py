@@ -19,7 +19,6 @@ from tests.support.benchmarks import ONCE, bench
 from .made import make_line
 
 HOST = "DATASTORE_EMULATOR_HOST"
-FIRESTORE_HOST = "FIRESTORE_EMULATOR_HOST"
 
 
 @pytest.fixture(scope="module")
@@ -51,25 +50,17 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("emulator")
 def test_own_entities_become_cases() -> None:
-    """Entities of different shapes are fetched, and decode the same on both sides."""
-    fetched = own.Source("Own", 25, entities.PROJECT).fetch()
-    made = fetched.cases()
+    """Entities of different shapes are fetched, and decode the same on both sides.
+
+    Named properties are read of the entities that have them.
+    """
+    found = own.entities("Own", 25, entities.PROJECT)
+    made, named = found.cases(), found.cases(("text_000", "address_000"))
     assert [case.done for case in made] == ["0", "1", "4", "half", "all", "items"]
-    for case in made:
+    assert [case.done for case in named] == ["0", "text_000, address_000", "all"]
+    for case in (*made, *named):
         assert case.entities == 25
         measure(case, ONCE)
-
-
-@pytest.mark.usefixtures("emulator")
-def test_named_properties() -> None:
-    """They are read of the entities that have them; one that none has is an error."""
-    fetched = own.Source("Own", 25, entities.PROJECT).fetch()
-    made = fetched.cases(("text_000", "address_000"))
-    assert [case.done for case in made] == ["0", "text_000, address_000", "all"]
-    for case in made:
-        measure(case, ONCE)
-    with pytest.raises(own.UnknownProperty, match=r"'txt_000'; did you mean 'text_000'\?"):
-        fetched.cases(("text_000", "txt_000"))
 
 
 @pytest.mark.usefixtures("emulator", "quick")
@@ -92,148 +83,109 @@ def test_the_command_of_the_readme(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert (recorded.own_call.entities, recorded.own_call.rate) == (300, 200)
 
 
-@pytest.fixture(scope="module")
-def documents() -> Iterator[LoopbackServer]:
-    """A server with the documents of the demonstration."""
+@pytest.fixture
+def documents(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A server with the documents of the demonstration, where the client looks for it."""
     pytest.importorskip("google.cloud.firestore")
+    monkeypatch.delenv("GOOGLE_CLOUD_PROJECT", raising=False)
     with LoopbackServer(demo=True, firestore=True) as running:
-        yield running
+        monkeypatch.setenv("FIRESTORE_EMULATOR_HOST", f"127.0.0.1:{running.grpc_port}")
+        yield
 
 
-class TestDocuments:
-    """The same of documents of Firestore."""
-
-    @pytest.fixture(autouse=True)
-    def _emulator(self, documents: LoopbackServer, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setenv(FIRESTORE_HOST, f"127.0.0.1:{documents.grpc_port}")
-        monkeypatch.delenv("GOOGLE_CLOUD_PROJECT", raising=False)
-
-    @pytest.mark.usefixtures("quick")
-    def test_the_command(self, tmp_path: Path) -> None:
-        output = tmp_path / "own.json"
-        given = [
-            "--firestore",
-            "--collection",
-            "orders",
-            "--limit",
-            "50",
-            "--read",
-            "amount,status",
-        ]
-        outcome = bench("--quick", *given, "--output", output)
-        assert outcome.exit_code == 0, outcome.output
-        printed = " ".join(outcome.output.split())
-        assert "50 documents of collection 'orders' from 127.0.0.1:" in printed
-        assert "A query of 50 entities that reads amount, status takes" in printed
-        assert [line.done for line in results.load(output).lines] == ["0", "amount, status", "all"]
-
-    @pytest.mark.parametrize(
-        ("options", "said"),
-        [
-            (("--collection", "nothing"), "there is nothing of collection 'nothing' from"),
-            (("--collection", "orders", "--read", "amunt"), "did you mean 'amount'?"),
-        ],
-    )
-    def test_errors(self, options: tuple[str, ...], said: str, tmp_path: Path) -> None:
-        outcome = bench("--firestore", *options, "--output", tmp_path / "own.json")
+@pytest.mark.usefixtures("documents", "quick")
+def test_documents(tmp_path: Path) -> None:
+    given = ["--firestore", "--collection", "orders", "--limit", "50"]
+    output = tmp_path / "own.json"
+    outcome = bench("--quick", *given, "--output", output)
+    assert outcome.exit_code == 0, outcome.output
+    printed = " ".join(outcome.output.split())
+    assert "50 documents of collection 'orders' from 127.0.0.1:" in printed
+    assert "A query of 50 entities that reads all properties takes" in printed
+    assert [line.done for line in results.load(output).lines] == ["0", "1", "4", "half", "all"]
+    for options, said in (
+        (("--collection", "nothing"), "there is nothing of collection 'nothing' from"),
+        (("--collection", "orders", "--read", "amunt"), "did you mean 'amount'?"),
+    ):
+        outcome = bench("--firestore", *options, "--output", output)
         assert outcome.exit_code == 2
         assert said in outcome.output
 
 
-@pytest.mark.usefixtures("emulator")
-def test_a_kind_without_entities() -> None:
-    """A kind without entities is an error that names it."""
-    with pytest.raises(own.Unreachable, match="'Nothing'"):
-        own.Source("Nothing", 5, entities.PROJECT).fetch()
-
-
-def own_command(
-    monkeypatch: pytest.MonkeyPatch, host: str | None, output: Path, *options: str
-) -> str:
-    """The output of the command on entities of ``host``, which ends before it measures."""
-    if host is not None:
-        monkeypatch.setenv(HOST, host)
+def _error(monkeypatch: pytest.MonkeyPatch, output: Path, *options: str) -> str:
+    """The output of a command that ends before it measures."""
     monkeypatch.setattr(harness, "measure", lambda *_: pytest.fail("measuring started"))
-    outcome = bench("--project", "p", "--kind", "Own", "--output", output, *options)
+    outcome = bench("--kind", "Own", "--output", output, *options)
     assert outcome.exit_code == 2
     assert not output.exists()
     return outcome.output
 
 
-def test_nobody_listens(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """A host that refuses connections is one clear error."""
-    with socket.socket() as unused:
-        unused.bind(("127.0.0.1", 0))
-        host = f"127.0.0.1:{unused.getsockname()[1]}"
-        output = own_command(monkeypatch, host, tmp_path / "own.json")
-    assert output.startswith(f"Error: cannot read kind 'Own' from {host}: ")
-
-
 def test_nobody_answers(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """A host that accepts connections and says nothing is given up, with one clear error."""
-    with socket.create_server(("127.0.0.1", 0)) as silent:
-        host = f"127.0.0.1:{silent.getsockname()[1]}"
-        monkeypatch.setattr(own, "RPC_SECONDS", 0.5)
-        output = own_command(monkeypatch, host, tmp_path / "own.json")
-    assert output.startswith(f"Error: cannot read kind 'Own' from {host}: ")
+    """A host that refuses connections, or says nothing, is given up with one clear error."""
+    monkeypatch.setattr(own, "RPC_SECONDS", 0.5)
+    with socket.socket() as unused, socket.create_server(("127.0.0.1", 0)) as silent:
+        unused.bind(("127.0.0.1", 0))
+        for listening in (unused, silent):
+            host = f"127.0.0.1:{listening.getsockname()[1]}"
+            monkeypatch.setenv(HOST, host)
+            output = _error(monkeypatch, tmp_path / "own.json", "--project=p")
+            assert output.startswith(f"Error: cannot read kind 'Own' from {host}: ")
 
 
 @pytest.mark.usefixtures("emulator")
-def test_a_property_that_no_entity_has(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """It is found before anything is measured."""
-    options = f"--project={entities.PROJECT}", "--read=text_000,xyzzy"
-    output = own_command(monkeypatch, None, tmp_path / "own.json", *options)
-    assert output == "Error: no entity that was read has a property 'xyzzy'; check the name\n"
+@pytest.mark.parametrize(
+    ("option", "error"),
+    [
+        ("--read=text_000,xyzzy", "no entity that was read has a property 'xyzzy'; check the name"),
+        ("--namespace=none", "there is nothing of kind 'Own' from 127.0.0.1:"),
+    ],
+)
+def test_what_no_entity_has(
+    option: str, error: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    project = f"--project={entities.PROJECT}"
+    output = _error(monkeypatch, tmp_path / "own.json", project, option)
+    assert output.startswith(f"Error: {error}")
 
 
 def test_no_credentials(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Without an emulator and credentials, the client's own sentence says what to do."""
     monkeypatch.delenv(HOST, raising=False)
     monkeypatch.setenv("GOOGLE_APPLICATION_CREDENTIALS", str(tmp_path / "missing.json"))
-    output = own_command(monkeypatch, None, tmp_path / "own.json")
+    output = _error(monkeypatch, tmp_path / "own.json", "--project=p")
     assert output.startswith("Error: cannot read kind 'Own' from the Datastore service: ")
     assert "missing.json was not found" in output
     assert output.count("\n") == 1
 
 
-def exactly(value: float) -> Summary:
-    return Summary(value, value, value, 5)
+def test_shares() -> None:
+    """Decoding is added to the rest of the call, the same on both sides.
 
-
-def make_own(reads: tuple[str, ...], undecoded_ms: float = 20.1) -> Results:
-    """A query of 100 entities: 100 µs each in stock, and 1 µs or 10 µs in lazyentity."""
+    Nothing is said that was not measured.
+    """
     line = make_line("entities", 100, "0", PER_ENTITY)
     lines = [
-        dataclasses.replace(
-            line, done=read, stock=exactly(100), lazy=exactly(1 if read == "0" else 10)
-        )
-        for read in reads
+        dataclasses.replace(line, done=read, stock=_exactly(100), lazy=_exactly(lazy))
+        for read, lazy in (("0", 1), ("a, b", 10))
     ]
-    call = OwnCall(entities=100, rate=50, undecoded=exactly(undecoded_ms))
-    return Results("datastore", lines, "own", own_call=call)
-
-
-def test_shares() -> None:
-    """Decoding is added to the rest of the call, the same on both sides."""
-    nothing, named = own.calls(make_own(("0", "a, b")))
+    call = OwnCall(entities=100, rate=50, undecoded=_exactly(20.1))
+    measured = Results("datastore", lines, "own", own_call=call)
+    _, named = own.calls(measured)
     assert named.rest == pytest.approx(20)
-    assert named.stock == pytest.approx(30)
-    assert named.lazy == pytest.approx(21)
-    assert nothing.lazy == pytest.approx(20.1)
-    assert named.cores_saved(50) == pytest.approx(0.45)
-    assert named.sentence(50) == (
+    assert named.cells() == ("a, b", "30.0", "33%", "21.0", "5%", "0.45")
+    assert own.outcome(measured) == (
         "A query of 100 entities that reads a, b takes 30.0 ms, of which 33% is decoding. With "
         "lazyentity it takes 21.0 ms, of which 5% is decoding. A service that sends 50 of them a "
         "second saves 0.45 CPU cores."
     )
-    assert named.cells(50) == ("a, b", "30.0", "33%", "21.0", "5%", "0.45")
+    for interrupted in (
+        dataclasses.replace(measured, lines=lines[1:]),
+        dataclasses.replace(measured, lines=lines[:1]),
+        dataclasses.replace(measured, own_call=None),
+    ):
+        assert own.outcome(interrupted) is None
 
 
-@pytest.mark.parametrize("missing", ["call", "read"])
-def test_an_interrupted_run(missing: str) -> None:
-    """Nothing is said that was not measured."""
-    made = make_own(("a, b",)) if missing == "read" else make_own(("0",))
-    if missing == "call":
-        made = dataclasses.replace(made, own_call=None)
-    assert list(own.calls(made)) == []
-    assert own.outcome(made) is None
+def _exactly(value: float) -> Summary:
+    return Summary(value, value, value, 5)

@@ -11,11 +11,11 @@ import grpc
 from google.api_core.retry import Retry
 from google.cloud import datastore
 
-from lazyentity.bench.server.errors import DatastoreError
+from lazyentity.bench.server.datastore import DatastoreService
+from lazyentity.bench.server.errors import Refusal
 from lazyentity.bench.server.grpc_frontend import start_grpc
 from lazyentity.bench.server.http_frontend import start_http
 from lazyentity.bench.server.schema import METHODS
-from lazyentity.bench.server.service import DatastoreService
 from lazyentity.bulk.requests import RETRY
 from tests.support.clients import close, make_client
 
@@ -33,9 +33,9 @@ class Call(NamedTuple):
     message: Any
 
 
-def refusal(code: grpc.StatusCode) -> DatastoreError:
+def refusal(code: grpc.StatusCode) -> Refusal:
     """Return the error by which a service refuses a request."""
-    return DatastoreError(code, f"refused with {code.name}")
+    return Refusal(code, f"refused with {code.name}")
 
 
 class RecordingService(DatastoreService):

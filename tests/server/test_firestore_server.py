@@ -59,7 +59,6 @@ def test_values_and_paths_come_back(things: Any) -> None:
     assert [one.to_dict() for one in things.select(["null"]).stream()] == [{"null": None}]
     assert not things.document("b").get().exists
     assert [one.id for one in things.list_documents()] == ["a"]
-    assert [one.id for one in things._client.collections()] == ["things"]
 
 
 def test_types_have_one_order(things: Any) -> None:
@@ -79,10 +78,6 @@ def test_types_have_one_order(things: Any) -> None:
     assert _ids(things.where(filter=_filter("v", "==", float("nan")))) == ["03"]
     assert _ids(things.order_by("v").start_after({"v": 2}).limit(2)) == ["07", "08"]
     assert _ids(things.order_by("v").offset(1).end_before({"v": -1})) == ["01", "02", "03"]
-    positive = things.where(filter=_filter("v", ">", -5))
-    # The client reads the null of an average of nothing as 0.0.
-    (results,) = positive.sum("v", alias="sum").count(alias="n").avg("none", alias="avg").get()
-    assert {one.alias: one.value for one in results} == {"sum": 1.5, "n": 3, "avg": 0.0}
 
 
 def test_transforms_and_preconditions(things: Any) -> None:

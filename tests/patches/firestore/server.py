@@ -10,12 +10,8 @@ from typing import Any
 import grpc
 from google.protobuf.timestamp_pb2 import Timestamp
 
-from lazyentity.bench.server.firestore import (
-    FirestoreService,
-    Refusal,
-    encoded,
-    start_firestore,
-)
+from lazyentity.bench.server.errors import Refusal
+from lazyentity.bench.server.firestore import FirestoreService, encoded, start_firestore
 
 _START = datetime.datetime(2024, 5, 6, 7, 8, 9, 123_456)
 
