@@ -95,7 +95,7 @@ cdef class DocumentFields:
             them that were not; None, if no profile counts them.
     """
 
-    cdef DocumentReader _reader
+    cdef DocumentCodec _codec
     cdef object _client
     cdef bytes _raw  # the response; None, if all that is known are the decoded fields
     cdef Py_ssize_t _start  # of the document
@@ -114,14 +114,6 @@ cdef class DocumentFields:
 
     def __dealloc__(self):
         PyMem_Free(self._offsets)
-
-    @staticmethod
-    def from_data(DocumentReader reader not None, client, data):
-        """Return fields that are decoded, of which a copy is kept."""
-        cdef DocumentFields self = DocumentFields.__new__(DocumentFields)
-        self._reader, self._client = reader, client
-        self._data = _copy_of(reader, data, 0)
-        return self
 
     @property
     def document(self):
@@ -153,7 +145,7 @@ cdef class DocumentFields:
         Raises:
             Exception: as of :meth:`data`.
         """
-        return _copy_of(self._reader, self.data(), 0)
+        return _copy_of(self._codec, self.data(), 0)
 
     def get(self, names):
         """Return a copy of the value of a field in fields.
@@ -179,7 +171,7 @@ cdef class DocumentFields:
                 return UNDECODED
         if is_first:
             return self.to_dict()
-        return value if value is UNDECODED else _copy_of(self._reader, value, 0)
+        return value if value is UNDECODED else _copy_of(self._codec, value, 0)
 
     def field(self, str name not None):
         """Return the value of a field, the same object each time.
@@ -233,7 +225,10 @@ cdef class DocumentFields:
         return tuple([name for name in self._shape._ordinals if name in self._values])
 
     def __deepcopy__(self, memo):
-        return DocumentFields.from_data(self._reader, self._client, self.data())
+        cdef DocumentFields made = DocumentFields.__new__(DocumentFields)
+        made._data = self.to_dict()
+        made._codec, made._client = self._codec, self._client
+        return made
 
     cdef bytes _received(self):
         # Python code can make an object without bytes.
@@ -242,7 +237,7 @@ cdef class DocumentFields:
         return self._raw
 
     cdef int _begin(self, Reading* reading) except -1:
-        reading.reader = <PyObject*>self._reader
+        reading.codec = <PyObject*>self._codec
         reading.client = <PyObject*>self._client
         reading.is_exact = 1
         return 0
@@ -294,12 +289,12 @@ cdef class DocumentFields:
         self._begin(&reading)
         try:
             data = _document(&reading, raw, self._start, self._end, self._values)
-        except self._reader._errors:
+        except self._codec._errors:
             # The client's order of fields decides which error comes; the last of a name counts.
             data = UNDECODED
         if data is UNDECODED:
             reading.is_exact = 0
-            data = self._reader._document(raw[self._start : self._end], self._client)
+            data = self._codec._document(raw[self._start : self._end], self._client)
         if self._data is UNDECODED:
             if self.count is not None and type(data) is dict:
                 self.count([name for name in data if name not in (self._values or ())], True)
@@ -322,7 +317,7 @@ cdef object _field(Reading* reading, str name, Bytes at, Bytes end):
     if value is UNDECODED:
         reading.is_exact = 0
         raw = PyBytes_FromStringAndSize(<const char*>at, end - at)
-        value = (<DocumentReader>reading.reader)._field(name, raw, <object>reading.client)
+        value = (<DocumentCodec>reading.codec)._field(name, raw, <object>reading.client)
     return value
 
 
@@ -331,7 +326,7 @@ cdef object _document(Reading* reading, bytes raw, Py_ssize_t start, Py_ssize_t 
     cdef Bytes at = <Bytes>PyBytes_AS_STRING(raw) + start
     cdef Bytes end = <Bytes>PyBytes_AS_STRING(raw) + stop
     cdef MapEntry entry
-    cdef int special = NOT_SPECIAL
+    cdef bint is_special = 0
     cdef dict fields = {}
     while at < end:
         if not _next_entry(&at, end, DOCUMENT_FIELDS, &entry):
@@ -342,7 +337,7 @@ cdef object _document(Reading* reading, bytes raw, Py_ssize_t start, Py_ssize_t 
             if not skip_any_field(&at, end):
                 return UNDECODED
             continue
-        special |= _speciality(entry.name, entry.name_end)
+        is_special |= _is_special(entry.name, entry.name_end)
         name = _name(entry.name, entry.name_end)
         if name is UNDECODED:
             return UNDECODED
@@ -352,6 +347,6 @@ cdef object _document(Reading* reading, bytes raw, Py_ssize_t start, Py_ssize_t 
         if value is UNDECODED:
             value = _field(reading, name, entry.value, entry.end)
         PyDict_SetItem(fields, name, value)
-    if special and (len(fields) == 1 or (special & TYPED and _is_vector(fields))):
+    if is_special and (len(fields) == 1 or _is_vector(fields)):
         return UNDECODED
     return fields

@@ -20,7 +20,6 @@ from cpython.object cimport PyObject, PyTypeObject
 from cpython.ref cimport Py_INCREF, Py_XDECREF
 from cpython.unicode cimport PyUnicode_1BYTE_DATA, PyUnicode_GET_LENGTH
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
-from libc.string cimport memcmp
 
 from lazyentity.native.tags cimport (
     ARRAY_VALUES,
@@ -74,22 +73,28 @@ cdef enum:
     TO_ELEMENT = 2  # from a Value to one in its array: array, Value
 
 
-cdef class DocumentReader:
+cdef class DocumentCodec:
     """The values that the documents of a client hold, and the client's own conversions.
 
     Args:
         geo_point: the class of points: made of a latitude and a longitude, which are its attributes.
         references: the classes of references. Their attributes are ``_path``, ``_client`` and
-            ``_document_path_internal``.
-        vector: the class of vectors, whose only attribute is ``_value``, a tuple of floats.
+            ``_document_path_internal``: the name, or None before it was made.
+        vector: the class of vectors, whose only attribute is ``_value``, a tuple of floats; with a
+            method ``to_map_value``.
         timestamp: the class of timestamps, a subclass of ``datetime`` with an attribute
-            ``_nanosecond``, which is 0 in all of them; None, if the client has to make them.
+            ``_nanosecond``, which is 0 in all that are decoded; None, if the client has to make them.
         reference: makes a reference of a name and a client; ``UNDECODED``, if the client has to.
         field: decodes a serialised ``Value`` of any kind, given its name before it and the client
             after it. The result is new. Raises the client's error.
         document: decodes the fields of a serialised ``Document`` for a client, likewise. The result
             need not be a dict.
         errors: the classes of these errors. After one, all fields are decoded at once.
+        other: serialises a ``Value`` of any other object, or raises the client's error.
+        server_timestamp: the transform that has no class.
+        transforms: the classes of the others.
+        for_client: the classes of values for which the client encodes the whole document:
+            transforms, and dict for its subclasses.
 
     Raises:
         TypeError: if ``timestamp`` is something else.
@@ -103,6 +108,10 @@ cdef class DocumentReader:
     cdef object _field
     cdef object _document
     cdef tuple _errors
+    cdef object _other
+    cdef object _server_timestamp
+    cdef tuple _transforms
+    cdef tuple _for_client
 
     def __init__(
         self,
@@ -115,6 +124,10 @@ cdef class DocumentReader:
         field,
         document,
         tuple errors,
+        other,
+        server_timestamp,
+        tuple transforms,
+        tuple for_client,
     ):
         if timestamp is not None and not issubclass(timestamp, datetime.datetime):
             # Its instances are made past its constructor.
@@ -127,11 +140,15 @@ cdef class DocumentReader:
         self._field = field
         self._document = document
         self._errors = errors
+        self._other = other
+        self._server_timestamp = server_timestamp
+        self._transforms = transforms
+        self._for_client = for_client
 
 
 cdef struct Reading:
     # One pass over values.
-    PyObject* reader
+    PyObject* codec
     PyObject* client
     bint is_exact  # the values decoded so far have all that the bytes have
 
@@ -140,7 +157,7 @@ cdef object _value(Reading* reading, Bytes at, Bytes end, int depth):
     # Decodes a value; UNDECODED, if the client has to.
     cdef Bytes span_end
     cdef uint8_t tag
-    cdef DocumentReader reader = <DocumentReader>reading.reader
+    cdef DocumentCodec codec = <DocumentCodec>reading.codec
     value = decode_bare(at, end)
     if value is not UNDECODED or end - at < 2:
         return value
@@ -155,21 +172,21 @@ cdef object _value(Reading* reading, Bytes at, Bytes end, int depth):
     if tag == VALUE_STRING:
         return decode_text(at, end)
     if tag == VALUE_TIMESTAMP:
-        if reader._timestamp is None:
+        if codec._timestamp is None:
             return UNDECODED
         reading.is_exact &= not _has_nanoseconds(at, end)
-        return timestamp_of_type(at, end, <PyTypeObject*>reader._timestamp, 0)
+        return timestamp_of_type(at, end, <PyTypeObject*>codec._timestamp, 0)
     if tag == VALUE_MAP:
         return _map(reading, at, end, depth + TO_FIELD)
     if tag == VALUE_ARRAY:
         return _array(reading, at, end, depth + TO_ELEMENT)
     if tag == VALUE_REFERENCE:
         value = decode_text(at, end)
-        return value if value is UNDECODED else reader._reference(value, <object>reading.client)
+        return value if value is UNDECODED else codec._reference(value, <object>reading.client)
     if tag == VALUE_BLOB:
         return PyBytes_FromStringAndSize(<const char*>at, end - at)
     if tag == VALUE_GEO_POINT:
-        return _geo_point(reader, at, end)
+        return _geo_point(codec, at, end)
     return UNDECODED
 
 
@@ -187,12 +204,12 @@ cdef inline bint _has_nanoseconds(Bytes at, Bytes end) noexcept nogil:
     return 0
 
 
-cdef object _geo_point(DocumentReader reader, Bytes at, Bytes end):
+cdef object _geo_point(DocumentCodec codec, Bytes at, Bytes end):
     cdef double latitude
     cdef double longitude
     if not read_point(at, end, &latitude, &longitude):
         return UNDECODED
-    return reader._geo_point(latitude, longitude)
+    return codec._geo_point(latitude, longitude)
 
 
 cdef object _array(Reading* reading, Bytes at, Bytes end, int depth):
@@ -250,20 +267,10 @@ cdef inline bint _next_entry(Bytes* cursor, Bytes end, uint8_t tag, MapEntry* en
     return 1
 
 
-cdef enum:
-    NOT_SPECIAL = 0
-    NAMED = 1  # a name like those of special types
-    TYPED = 2  # the name of a vector's type
-
-
-cdef inline int _speciality(Bytes name, Bytes name_end) noexcept nogil:
+cdef inline bint _is_special(Bytes name, Bytes name_end) noexcept nogil:
     # The client makes a vector of a map with the right __type__, and another type of a map of a single
     # entry, whose name begins with two underscores.
-    if name_end - name < 2 or name[0] != 0x5F or name[1] != 0x5F:
-        return NOT_SPECIAL
-    if name_end - name == 8 and memcmp(name, "__type__", 8) == 0:
-        return NAMED | TYPED
-    return NAMED
+    return name_end - name >= 2 and name[0] == 0x5F and name[1] == 0x5F
 
 
 cdef inline bint _is_vector(dict fields):
@@ -314,14 +321,14 @@ cdef inline object _name(Bytes at, Bytes end):
 
 cdef object _map(Reading* reading, Bytes at, Bytes end, int depth):
     cdef MapEntry entry
-    cdef int special = NOT_SPECIAL
+    cdef bint is_special = 0
     cdef dict fields = {}
     if depth > MAX_DEPTH:
         return UNDECODED
     while at < end:
         if not _next_entry(&at, end, MAP_FIELDS, &entry):
             return UNDECODED
-        special |= _speciality(entry.name, entry.name_end)
+        is_special |= _is_special(entry.name, entry.name_end)
         name = _name(entry.name, entry.name_end)
         if name is UNDECODED:
             return UNDECODED
@@ -329,9 +336,9 @@ cdef object _map(Reading* reading, Bytes at, Bytes end, int depth):
         if value is UNDECODED:
             return UNDECODED
         PyDict_SetItem(fields, name, value)
-    if special & TYPED and _is_vector(fields):
+    if is_special and _is_vector(fields):
         return _vector(reading, fields)
-    if special and len(fields) == 1:
+    if is_special and len(fields) == 1:
         return UNDECODED
     return fields
 
@@ -345,11 +352,11 @@ cdef object _vector(Reading* reading, dict fields):
         if type(number) is not float:
             return UNDECODED
     reading.is_exact &= len(fields) == 2
-    return _made_vector(<DocumentReader>reading.reader, tuple(<list>numbers))
+    return _made_vector(<DocumentCodec>reading.codec, tuple(<list>numbers))
 
 
-cdef inline object _made_vector(DocumentReader reader, numbers):
-    vector = reader._vector.__new__(reader._vector)
+cdef inline object _made_vector(DocumentCodec codec, numbers):
+    vector = codec._vector.__new__(codec._vector)
     vector._value = numbers
     return vector
 
@@ -367,7 +374,7 @@ cdef inline bint _is_shared(object value) noexcept:
     )
 
 
-cdef object _copy_of(DocumentReader reader, object value, int depth):
+cdef object _copy_of(DocumentCodec codec, object value, int depth):
     # Copies a value as copy.deepcopy() does. Nobody else has the copies of containers.
     cdef Py_ssize_t position = 0
     cdef PyObject* name_at
@@ -375,7 +382,7 @@ cdef object _copy_of(DocumentReader reader, object value, int depth):
     kind = type(value)
     if _is_shared(value):
         return value
-    if kind is reader._timestamp:
+    if kind is codec._timestamp:
         return copied_timestamp(value)
     if depth < MAX_DEPTH:
         if kind is dict:
@@ -384,7 +391,7 @@ cdef object _copy_of(DocumentReader reader, object value, int depth):
                 if not _is_shared(<object>value_at):
                     # The name is there: no entry moves.
                     PyDict_SetItem(
-                        fields, <object>name_at, _copy_of(reader, <object>value_at, depth + 1)
+                        fields, <object>name_at, _copy_of(codec, <object>value_at, depth + 1)
                     )
             return fields
         if kind is list:
@@ -392,16 +399,23 @@ cdef object _copy_of(DocumentReader reader, object value, int depth):
             for position in range(PyList_GET_SIZE(items)):
                 item = (<list>items)[position]
                 if not _is_shared(item):
-                    (<list>items)[position] = _copy_of(reader, item, depth + 1)
+                    (<list>items)[position] = _copy_of(codec, item, depth + 1)
             return items
-    if kind is reader._geo_point:
-        return reader._geo_point(value.latitude, value.longitude)
-    if kind is reader._vector:
-        return _made_vector(reader, value._value)
-    for each in reader._references:
-        if kind is each:
-            return _copied_reference(kind, value)
+    if kind is codec._geo_point:
+        return codec._geo_point(value.latitude, value.longitude)
+    if kind is codec._vector:
+        return _made_vector(codec, value._value)
+    if _is_one_of(kind, codec._references):
+        return _copied_reference(kind, value)
     return deepcopy(value)
+
+
+cdef inline bint _is_one_of(object kind, tuple kinds):
+    # Not by equality, which a metaclass may define.
+    for each in kinds:
+        if kind is each:
+            return 1
+    return 0
 
 
 cdef object _copied_reference(kind, value):

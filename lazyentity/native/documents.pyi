@@ -3,11 +3,11 @@ from collections.abc import Callable, Iterable
 from typing import Any, final
 
 @final
-class DocumentReader:
+class DocumentCodec:
     def __init__(
         self,
         *,
-        geo_point: Callable[[float, float], Any],
+        geo_point: type[Any],
         references: tuple[type[Any], ...],
         vector: type[Any],
         timestamp: type[datetime.datetime] | None,
@@ -15,30 +15,18 @@ class DocumentReader:
         field: Callable[[str, bytes, Any], Any],
         document: Callable[[bytes, Any], Any],
         errors: tuple[type[Exception], ...],
-    ) -> None: ...
-
-@final
-class DocumentWriter:
-    def __init__(
-        self,
-        *,
         other: Callable[[Any], bytes],
         server_timestamp: Any,
         transforms: tuple[type[Any], ...],
-        is_for_client: Callable[[Any], bool],
-        geo_point: type[Any],
-        references: tuple[type[Any], ...],
-        timestamp: type[Any],
-        vector: type[Any],
+        for_client: tuple[type[Any], ...],
     ) -> None: ...
-    def transforms(self, fields: Any) -> dict[str, Any] | None: ...
-    def update(self, name: str, fields: dict[str, Any]) -> bytes | None: ...
+
+def find_transforms(codec: DocumentCodec, fields: Any) -> dict[str, Any] | None: ...
+def encode_update(codec: DocumentCodec, name: str, fields: dict[str, Any]) -> bytes | None: ...
 
 @final
 class DocumentFields:
     count: Callable[[list[str], bool], object] | None
-    @staticmethod
-    def from_data(reader: DocumentReader, client: Any, data: Any) -> DocumentFields: ...
     @property
     def document(self) -> bytes | None: ...
     @property
@@ -53,15 +41,9 @@ class DocumentFields:
 class DocumentBytes:
     @classmethod
     def from_bytes(cls, raw: bytes, read_time_number: int) -> Any: ...
-    def is_in(self, collection: str) -> bool: ...
-    def fields(self, reader: DocumentReader, client: Any) -> DocumentFields: ...
+    def fields(self, codec: DocumentCodec, client: Any) -> DocumentFields: ...
     @property
     def raw(self) -> bytes: ...
     @property
     def name(self) -> str: ...
-    @property
-    def read_time(self) -> Any: ...
-    @property
-    def create_time(self) -> Any: ...
-    @property
-    def update_time(self) -> Any: ...
+    def times(self) -> tuple[Any, Any, Any]: ...

@@ -7,7 +7,7 @@ that can be decoded. :class:`DocumentFields` decodes the fields.
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from libc.stdint cimport uint8_t, uint64_t
-from libc.string cimport memchr, memcmp
+from libc.string cimport memcmp
 
 from lazyentity.native.entities cimport UNDECODED, decode_text, decode_timestamp, is_timestamp
 from lazyentity.native.wire cimport (
@@ -80,6 +80,12 @@ cdef bint _is_document(Bytes at, Bytes end) except -1:
     return seen & 1 << (DOCUMENT_NAME >> 3) != 0
 
 
+cdef inline object _time(Bytes at, Bytes end, uint8_t tag):
+    cdef Bytes value
+    cdef Bytes value_end
+    return decode_timestamp(value, value_end) if find_field(at, end, tag, &value, &value_end) else None
+
+
 cdef class DocumentBytes:
     """A serialised response with one document, and perhaps the time of the read and numbers.
 
@@ -143,65 +149,33 @@ cdef class DocumentBytes:
             at = field_end
         return self._end >= 0
 
-    cdef bint _find(self, uint8_t tag, Bytes* at, Bytes* end) noexcept:
-        # Finds a field of the document.
-        cdef Bytes base = <Bytes>PyBytes_AS_STRING(self.raw)
-        return find_field(base + self._start, base + self._end, tag, at, end)
-
     @property
     def name(self):
         """The name of the document."""
         cdef Bytes at
         cdef Bytes end
-        return decode_text(at, end) if self._find(DOCUMENT_NAME, &at, &end) else ""
+        cdef Bytes base = <Bytes>PyBytes_AS_STRING(self.raw)
+        if not find_field(base + self._start, base + self._end, DOCUMENT_NAME, &at, &end):
+            return ""
+        return decode_text(at, end)
 
-    def is_in(self, collection):
-        """Whether the document is in a collection, given by its name, and not further below."""
-        cdef Bytes at
-        cdef Bytes end
-        cdef Py_ssize_t size
-        cdef const char* prefix
-        if type(collection) is not str:
-            return False
-        try:
-            prefix = PyUnicode_AsUTF8AndSize(collection, &size)
-        except UnicodeEncodeError:
-            return False
+    def times(self):
+        """Return when the document was read, created and changed.
+
+        Each is a new ``DatetimeWithNanoseconds`` of proto-plus, or None.
+        """
+        cdef Bytes base = <Bytes>PyBytes_AS_STRING(self.raw)
+        cdef Bytes at = base + self._start
+        cdef Bytes end = base + self._end
         return (
-            self._find(DOCUMENT_NAME, &at, &end)
-            and end - at > size
-            and memcmp(at, prefix, size) == 0
-            and at[size] == SLASH
-            and memchr(at + size + 1, SLASH, end - at - size - 1) == NULL
+            _time(base, base + PyBytes_GET_SIZE(self.raw), <uint8_t>self._read_time_tag),
+            _time(at, end, DOCUMENT_CREATE_TIME),
+            _time(at, end, DOCUMENT_UPDATE_TIME),
         )
 
-    @property
-    def read_time(self):
-        """A new ``DatetimeWithNanoseconds`` of proto-plus, or None."""
-        cdef Bytes base = <Bytes>PyBytes_AS_STRING(self.raw)
-        cdef Bytes at
-        cdef Bytes end
-        if not find_field(base, base + PyBytes_GET_SIZE(self.raw), <uint8_t>self._read_time_tag, &at, &end):
-            return None
-        return decode_timestamp(at, end)
-
-    @property
-    def create_time(self):
-        """As :attr:`read_time`."""
-        cdef Bytes at
-        cdef Bytes end
-        return decode_timestamp(at, end) if self._find(DOCUMENT_CREATE_TIME, &at, &end) else None
-
-    @property
-    def update_time(self):
-        """As :attr:`read_time`."""
-        cdef Bytes at
-        cdef Bytes end
-        return decode_timestamp(at, end) if self._find(DOCUMENT_UPDATE_TIME, &at, &end) else None
-
-    def fields(self, DocumentReader reader not None, client):
+    def fields(self, DocumentCodec codec not None, client):
         """Return the fields of the document, which are not decoded."""
         cdef DocumentFields fields = DocumentFields.__new__(DocumentFields)
-        fields._reader, fields._client = reader, client
+        fields._codec, fields._client = codec, client
         fields._raw, fields._start, fields._end = self.raw, self._start, self._end
         return fields

@@ -12,7 +12,7 @@ from google.cloud.firestore_v1.types import firestore as firestore_pb2
 from lazyentity.native.documents import DocumentFields
 from lazyentity.patches.firestore.responses import RESPONSES, QueryResponse
 from lazyentity.patches.firestore.seams import GUARD
-from lazyentity.patches.firestore.snapshots import CONVERSION_ERRORS, READER
+from lazyentity.patches.firestore.snapshots import CODEC, CONVERSION_ERRORS
 
 _ListenResponse = firestore_pb2.ListenResponse
 _RunQueryResponse = firestore_pb2.RunQueryResponse.pb()
@@ -56,7 +56,7 @@ def _decoded(document: Any, client: Any) -> DocumentFields | None:
     lazy = QueryResponse.deserialize(response.SerializeToString())
     if type(lazy) not in RESPONSES:
         return None
-    fields: DocumentFields = lazy.fields(READER, client)
+    fields: DocumentFields = lazy.fields(CODEC, client)
     try:
         fields.data()
     except CONVERSION_ERRORS:

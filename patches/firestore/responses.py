@@ -98,11 +98,8 @@ class QueryResponse(DocumentResponse):
 
     def time_messages(self) -> tuple[Timestamp, Timestamp, Timestamp]:
         """Return the times of the read, of the creation and of the last update, as messages."""
-        return (
-            _time_message(self.read_time),
-            _time_message(self.create_time),
-            _time_message(self.update_time),
-        )
+        read, created, updated = map(_time_message, self.times())
+        return read, created, updated
 
 
 def _time_message(time: Any) -> Timestamp:

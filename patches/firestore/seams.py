@@ -203,8 +203,8 @@ CLIENT: Final = ClientSpec(
             f"BaseCollectionReference.{name}" for name in ("_client", "_path")
         ),
         f"{_PACKAGE}.field_path": (
-            *("parse_field_path", "render_field_path", "_FIELD_PATH_MISSING_TOP"),
-            *("_FIELD_PATH_MISSING_KEY", "_FIELD_PATH_WRONG_TYPE"),
+            *("get_nested_value", "parse_field_path", "render_field_path"),
+            "_FIELD_PATH_MISSING_TOP",
         ),
         _HELPERS: ("GeoPoint", "decode_dict", "decode_value"),
         f"{_PACKAGE}.services.firestore.transports.base": ("FirestoreTransport._wrapped_methods",),

@@ -13,10 +13,10 @@ from __future__ import annotations
 import copy
 import functools
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from google.api_core.datetime_helpers import DatetimeWithNanoseconds
-from google.cloud.firestore_v1 import _helpers, vector
+from google.cloud.firestore_v1 import _helpers, transforms, vector
 from google.cloud.firestore_v1 import field_path as field_path_module
 from google.cloud.firestore_v1.async_client import AsyncClient
 from google.cloud.firestore_v1.async_collection import AsyncCollectionReference
@@ -33,7 +33,7 @@ from google.protobuf.timestamp_pb2 import Timestamp
 from lazyentity._mode import is_eager
 from lazyentity.codec.describing import add_note, safe_repr
 from lazyentity.codec.undecoded import UNDECODED
-from lazyentity.native.documents import DocumentFields, DocumentReader
+from lazyentity.native.documents import DocumentCodec, DocumentFields
 from lazyentity.patches.firestore.messages import delimited
 from lazyentity.patches.firestore.responses import RESPONSES, DocumentResponse, QueryResponse
 from lazyentity.profiling import observer
@@ -150,7 +150,19 @@ def _timestamp_type() -> type[DatetimeWithNanoseconds] | None:
     return DatetimeWithNanoseconds if is_known else None
 
 
-READER = DocumentReader(
+def _serialised(value: Any) -> bytes:
+    raw: bytes = _helpers.encode_value(value)._pb.SerializeToString()
+    return raw
+
+
+_TRANSFORMS = (
+    transforms.ArrayRemove,
+    transforms.ArrayUnion,
+    transforms.Increment,
+    transforms.Maximum,
+    transforms.Minimum,
+)
+CODEC = DocumentCodec(
     geo_point=_helpers.GeoPoint,
     references=(DocumentReference, AsyncDocumentReference),
     vector=vector.Vector,
@@ -159,7 +171,12 @@ READER = DocumentReader(
     field=_stock_field,
     document=_stock_document,
     errors=CONVERSION_ERRORS,
+    other=_serialised,
+    server_timestamp=transforms.SERVER_TIMESTAMP,
+    transforms=_TRANSFORMS,
+    for_client=(dict, transforms.Sentinel, *_TRANSFORMS),
 )
+"""Decodes and encodes documents; these functions convert the rest."""
 
 
 # Errors.
@@ -313,39 +330,32 @@ def replace_get(original: Callable[..., Any], is_active: Callable[[], bool]) -> 
     @functools.wraps(original)
     def get(self: Any, field_path: Any) -> Any:
         fields = fields_of(self)
-        if fields is None:
-            return original(self, field_path)
-        if type(field_path) is not str:
-            # Raises the client's error.
+        if fields is None or type(field_path) is not str:
             return original(self, field_path)
         names = field_names(field_path)
         value = field(self, fields, names)
         if value is UNDECODED:
-            raise _missing(fields, names)
+            _raise_missing(fields, field_path, names[0])
         return value
 
     return get
 
 
-def _missing(fields: DocumentFields, names: list[str]) -> KeyError:
-    """Return the client's error for a field path without a value."""
-    render = field_path_module.render_field_path
-    value = fields.complete
-    if value is UNDECODED:
-        found = fields.field(names[0])
-        value = {} if found is UNDECODED else {names[0]: found}
-    for at, name in enumerate(names):
-        # The client may make another type than a dict of a document.
-        if type(value) is not dict:
-            text = field_path_module._FIELD_PATH_WRONG_TYPE.format(render(names[:at]), name)
-            return KeyError(text)
-        if name not in value:
-            if at == 0:
-                return KeyError(field_path_module._FIELD_PATH_MISSING_TOP.format(name))
-            text = field_path_module._FIELD_PATH_MISSING_KEY.format(name, render(names[:at]))
-            return KeyError(text)
-        value = value[name]
-    raise AssertionError(f"there is a value at {names}")
+def _raise_missing(fields: DocumentFields, field_path: str, first: str) -> NoReturn:
+    """Raise the client's error for a field path without a value.
+
+    Raises:
+        KeyError: always.
+    """
+    data = fields.complete
+    if data is UNDECODED:
+        held = fields.field(first)
+        data = {} if held is UNDECODED else {first: held}
+    # The client may make another type than a dict of a document.
+    if type(data) is dict and first not in data:
+        raise KeyError(field_path_module._FIELD_PATH_MISSING_TOP.format(first))
+    field_path_module.get_nested_value(field_path, data)
+    raise AssertionError(f"there is a value at {field_path}")
 
 
 # Making a snapshot.
@@ -364,12 +374,10 @@ def _snapshot(response: DocumentResponse, reference: Any, client: Any, is_receiv
         Exception: in eager mode, as of :func:`_error_of_client`.
     """
     snapshot: Any = _new(DocumentSnapshot)
-    fields = response.fields(READER, client)
+    fields = response.fields(CODEC, client)
     snapshot._reference = reference
     snapshot._exists = True
-    snapshot.read_time = response.read_time
-    snapshot.create_time = response.create_time
-    snapshot.update_time = response.update_time
+    snapshot.read_time, snapshot.create_time, snapshot.update_time = response.times()
     if observer.data is not None and is_received:
         _count(response, fields)
     if response._is_eager:
@@ -426,9 +434,11 @@ def replace_query_conversion(
 
     @functools.wraps(original)
     def _query_response_to_snapshot(response_pb: Any, collection: Any, expected_prefix: Any) -> Any:
-        if _is_lazy_response(response_pb) and response_pb.is_in(expected_prefix):
-            reference = _reference_in(collection, response_pb.name.rpartition("/")[2])
-            return _snapshot(response_pb, reference, collection._client, True)
+        if _is_lazy_response(response_pb):
+            parent, _, document_id = response_pb.name.rpartition("/")
+            if parent == expected_prefix:
+                reference = _reference_in(collection, document_id)
+                return _snapshot(response_pb, reference, collection._client, True)
         return original(response_pb, collection, expected_prefix)
 
     return _query_response_to_snapshot

@@ -12,14 +12,10 @@ import functools
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, cast
 
-from google.api_core import datetime_helpers
-from google.cloud.firestore_v1 import _helpers, transforms, vector
 from google.cloud.firestore_v1 import field_path as field_path_module
-from google.cloud.firestore_v1.async_document import AsyncDocumentReference
-from google.cloud.firestore_v1.document import DocumentReference
 from google.protobuf.message import EncodeError
 
-from lazyentity.native.documents import DocumentWriter
+from lazyentity.native.documents import encode_update, find_transforms
 from lazyentity.patches.firestore.messages import (
     REQUESTS,
     Write,
@@ -28,40 +24,11 @@ from lazyentity.patches.firestore.messages import (
     make_lazy,
 )
 from lazyentity.patches.firestore.seams import GUARD
+from lazyentity.patches.firestore.snapshots import CODEC, CONVERSION_ERRORS
 
 Pbs = Callable[..., Any]
 
 _WriteMessage = Write.pb()
-_VALUES = (
-    transforms.ArrayRemove,
-    transforms.ArrayUnion,
-    transforms.Increment,
-    transforms.Maximum,
-    transforms.Minimum,
-)
-_FOR_CLIENT = (dict, transforms.Sentinel, *_VALUES)
-
-
-def _other(value: Any) -> bytes:
-    raw: bytes = _helpers.encode_value(value)._pb.SerializeToString()
-    return raw
-
-
-def _is_for_client(value: Any) -> bool:
-    return isinstance(value, _FOR_CLIENT)
-
-
-WRITER = DocumentWriter(
-    other=_other,
-    server_timestamp=transforms.SERVER_TIMESTAMP,
-    transforms=_VALUES,
-    is_for_client=_is_for_client,
-    geo_point=_helpers.GeoPoint,
-    references=(DocumentReference, AsyncDocumentReference),
-    timestamp=datetime_helpers.DatetimeWithNanoseconds,
-    vector=vector.Vector,
-)
-
 make_lazy(Write, *REQUESTS.values())
 
 _EXISTS: bytes = _WriteMessage(current_document={"exists": True}).SerializeToString()
@@ -101,9 +68,9 @@ def _encoded(
     if transformed:
         plain = {key: value for key, value in fields.items() if key not in transformed}
     try:
-        raw = WRITER.update(name, plain)
-    except EncodeError:
-        # Too deep: the client finds that out when it sends the document.
+        raw = encode_update(CODEC, name, plain)
+    except (*CONVERSION_ERRORS, EncodeError):
+        # The client raises the error of the first field in its order.
         raw = None
     if raw is None:
         return stock(fields)
@@ -127,11 +94,11 @@ def _replacing(rest: bytes) -> Replace:
     def replace(original: Pbs, is_active: Callable[[], bool]) -> Pbs:
         @functools.wraps(original)
         def pbs(document_path: Any, document_data: Any) -> Any:
-            found = WRITER.transforms(document_data) if is_active() else None
+            found = find_transforms(CODEC, document_data) if is_active() else None
             if found:
                 # Copied: another thread can change it.
                 document_data = dict(document_data)
-                found = WRITER.transforms(document_data)
+                found = find_transforms(CODEC, document_data)
             if found is None or not _is_known(document_path):
                 return original(document_path, document_data)
             stock = functools.partial(original, document_path)
@@ -155,11 +122,11 @@ def replace_merge(original: Pbs, is_active: Callable[[], bool]) -> Pbs:
     @functools.wraps(original)
     def pbs_for_set_with_merge(document_path: Any, document_data: Any, merge: Any) -> Any:
         is_known = merge is True and is_active()
-        if not is_known or WRITER.transforms(document_data) is None:
+        if not is_known or find_transforms(CODEC, document_data) is None:
             return original(document_path, document_data, merge)
         # The mask and the fields are of the same maps, if another thread changes them.
         copied = _copied(document_data, 0)
-        found = None if copied is None else WRITER.transforms(copied)
+        found = None if copied is None else find_transforms(CODEC, copied)
         if copied is None or found is None or not _is_known(document_path):
             return original(document_path, document_data, merge)
 
@@ -212,13 +179,13 @@ def replace_update(original: Pbs, is_active: Callable[[], bool]) -> Pbs:
         # A path with a backtick is quoted. (All paths are text, or there is no answer.)
         if (
             not is_known
-            or WRITER.transforms(field_updates) is None
+            or find_transforms(CODEC, field_updates) is None
             or "`" in "".join(field_updates)
         ):
             return original(document_path, field_updates, option)
         # The mask and the fields are of the same map, if another thread changes it.
         updates = dict(field_updates)
-        found = WRITER.transforms(updates)
+        found = find_transforms(CODEC, updates)
         fields = None if found is None else _nested(updates, has_transforms=bool(found))
         if found is None or fields is None or not _is_known(document_path):
             return original(document_path, field_updates, option)
