@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import signal
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -16,24 +14,6 @@ from tests.patches.firestore.sides import SIDES
 
 EMULATOR_HOST = "FIRESTORE_EMULATOR_HOST"
 Make = Callable[..., Any]
-
-
-class Stopped(Exception):
-    """As the handler of a worker's time limit raises it."""
-
-
-@contextmanager
-def stopping() -> Iterator[None]:
-    """Have SIGINT raise :class:`Stopped`."""
-
-    def stop(number: int, frame: Any) -> None:
-        raise Stopped
-
-    earlier = signal.signal(signal.SIGINT, stop)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, earlier)
 
 
 @pytest.fixture(scope="session")
@@ -70,13 +50,6 @@ def make_side(server: DocumentServer, monkeypatch: pytest.MonkeyPatch) -> Iterat
 def side(make_side: Make, request: pytest.FixtureRequest) -> Any:
     """A side with either kind of client."""
     return make_side(request.param)
-
-
-@pytest.fixture
-def numbered(server: DocumentServer) -> None:
-    """Twenty documents."""
-    for number in range(20):
-        server.put(f"things/{number:02}", {"number": number, "map": {"a": [number, "text"]}})
 
 
 @pytest.fixture

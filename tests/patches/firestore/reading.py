@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime
 import functools
-import inspect
 from collections.abc import Callable
 from typing import Any, Protocol
 
@@ -110,54 +109,13 @@ def cursors(side: Any) -> Any:
     ]
 
 
-def _or_error(call: Callable[[], Any]) -> Any:
-    """Return the result of a call, or its error."""
-    try:
-        return call()
-    except Exception as error:  # noqa: BLE001  # it is compared
-        return type(error), str(error)
-
-
-def _metrics(read_metrics: Callable[[], Any]) -> Any:
-    """Return how much a query read by its metrics, and the indexes, or the errors of both."""
-    return [
-        _or_error(lambda: read_metrics().plan_summary.indexes_used),
-        _or_error(lambda: read_metrics().execution_stats.results_returned),
-    ]
-
-
 @read
 def explained_queries(side: Any) -> Any:
-    query, told = _things(side).order_by("number").limit(3), []
-    for analyze in (True, False):
-        options = ExplainOptions(analyze=analyze)
-        stream = query.stream(explain_options=options)
-        got = _or_error(lambda: side.one(lambda: query.get(explain_options=options)))  # noqa: B023
-        told += [
-            _or_error(lambda: side.one(stream.get_explain_metrics) and None),  # noqa: B023
-            _or_error(lambda: side.all(lambda: stream)),  # noqa: B023
-            _metrics(lambda: side.one(stream.get_explain_metrics)),  # noqa: B023
-            got if isinstance(got, tuple) else list(got),
-            _metrics(lambda: got.get_explain_metrics()),  # noqa: B023
-        ]
-    return told
-
-
-@read
-def reads_at_a_time(side: Any) -> Any:
-    """The first supported version cannot."""
-    things = _things(side)
-    if "read_time" not in inspect.signature(things.stream).parameters:
-        return []
-    at = {"read_time": datetime.datetime.now(datetime.timezone.utc)}
-    return [
-        side.one(lambda: things.document("03").get(**at)),
-        side.all(lambda: side.client.get_all([things.document("02")], **at)),
-        side.all(lambda: things.stream(**at)),
-        list(side.one(lambda: things.order_by("number").limit(2).get(**at))),
-        side.all(lambda: side.client.collection_group("parts").stream(**at)),
-        [each.path for each in side.all(lambda: things.list_documents(**at))],
-    ]
+    query = _things(side).order_by("number").limit(3)
+    stream = query.stream(explain_options=ExplainOptions(analyze=True))
+    found = side.all(lambda: stream)
+    metrics = side.one(stream.get_explain_metrics)
+    return found, metrics.plan_summary.indexes_used, metrics.execution_stats.results_returned
 
 
 @read
@@ -204,16 +162,3 @@ def writes_in_a_transaction(side: Any) -> Any:
         return []
 
     return side.in_transaction(work), [each.to_dict() for each in _all_of(side)]
-
-
-@read
-def a_bulk_writer(side: Any) -> Any:
-    """``AsyncClient`` has none."""
-    if not hasattr(side.client, "bulk_writer"):
-        return []
-    things, writer = _things(side), side.client.bulk_writer()
-    for number in range(30):
-        writer.create(things.document(f"new{number}"), {"number": 100 + number, "list": [number]})
-    writer.set(things.document("01"), {"map": {"new": 1}}, merge=True)
-    writer.close()
-    return [each.to_dict() for each in _all_of(side)]

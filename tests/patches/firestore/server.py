@@ -1,16 +1,13 @@
-"""The loopback server of documents, in this process, with failures to come."""
+"""The loopback server of documents, in this process."""
 
 from __future__ import annotations
 
 import datetime
 import functools
-from collections.abc import Iterator
 from typing import Any
 
-import grpc
 from google.protobuf.timestamp_pb2 import Timestamp
 
-from lazyentity.bench.server.errors import Refusal
 from lazyentity.bench.server.firestore import FirestoreService, encoded, start_firestore
 
 _START = datetime.datetime(2024, 5, 6, 7, 8, 9, 123_456)
@@ -29,16 +26,12 @@ class DocumentServer(FirestoreService):
     """A server whose times are the same in each run.
 
     Attributes:
-        aborts: so many commits to come end with ``ABORTED``.
-        unavailable_after: after so many responses the next query ends with ``UNAVAILABLE``, once.
         calls: the names of the methods called.
         port: while it runs.
     """
 
     def __init__(self) -> None:
         super().__init__()
-        self.aborts = 0
-        self.unavailable_after: int | None = None
         self.calls: list[str] = []
         self.port = 0
 
@@ -50,12 +43,10 @@ class DocumentServer(FirestoreService):
         self._server.stop(None).wait()
 
     def clear(self) -> None:
-        """Forget all documents, calls and failures to come; the clock starts anew."""
+        """Forget all documents and calls; the clock starts anew."""
         with self._changed:
             self.documents.clear()
             self.calls.clear()
-            self.aborts = 0
-            self.unavailable_after = None
             self._last = 0
 
     def put(self, path: str, fields: dict[str, Any]) -> None:
@@ -87,24 +78,9 @@ class DocumentServer(FirestoreService):
             for name, (make, method, request) in super().handlers().items()
         }
 
-    def run_query(self, request: Any, context: Any) -> Iterator[Any]:
-        """Answer with the documents of a query, or some of them and a failure."""
-        fail_after, self.unavailable_after = self.unavailable_after, None
-        for number, response in enumerate(super().run_query(request, context)):
-            if number == fail_after:
-                raise Refusal(grpc.StatusCode.UNAVAILABLE, "come back")
-            yield response
-
     def _names(self, parent: str, query: Any) -> list[str]:
         # Vectors have no order here: only the client's way of the results is tested.
         plain = type(query)()
         plain.CopyFrom(query)
         plain.ClearField("find_nearest")
         return super()._names(parent, plain)
-
-    def commit(self, request: Any, context: Any) -> Any:
-        """Apply all writes, or none."""
-        if self.aborts:
-            self.aborts -= 1
-            raise Refusal(grpc.StatusCode.ABORTED, "once more")
-        return super().commit(request, context)

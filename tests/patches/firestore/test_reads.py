@@ -9,12 +9,12 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from google.cloud import firestore
 
 import lazyentity
-from tests.patches.firestore.describing import described, outcome
+from tests.patches.firestore.describing import described, is_lazy, outcome
 from tests.patches.firestore.reading import READS, fill
 from tests.patches.firestore.server import DocumentServer
+from tests.support.concurrency import together
 
 WAYS = ["lazy", "eager()", "patch(eager=True)", "wrap()", "wrap(eager=True)"]
 
@@ -67,68 +67,78 @@ def test_same_results(name: str, side: Any, server: DocumentServer) -> None:
 
 @pytest.mark.parametrize("way", WAYS)
 def test_fields_are_decoded_on_demand(way: str, side: Any, server: DocumentServer) -> None:
-    """In eager modes at once; either way they are stock snapshots by type."""
+    """In eager modes at once; either way they are stock snapshots by type.
+
+    Only reads that are sent meanwhile: the client sends some before and some after.
+    """
     fill(server)
-    with _reading(side, way):
+
+    def read() -> set[bool]:
         things = side.client.collection("things")
         found = [
             *side.all(things.stream),
             side.one(things.document("01").get),
             *side.all(side.client.collection_group("parts").stream),
         ]
-    assert len(found) == 12 + 1 + 3
-    assert {type(each) for each in found} == {firestore.DocumentSnapshot}
-    assert {"_data" in vars(each) for each in found} == {"eager" in way}
+        assert len(found) == 12 + 1 + 3
+        return set(map(is_lazy, found))
+
+    assert read() == {False}
+    with _reading(side, way):
+        assert read() == {"eager" not in way}
+    assert read() == {False}
 
 
-def test_a_query_goes_on_after_a_failure(side: Any, server: DocumentServer) -> None:
-    """The client asks again for those after the last snapshot, whose fields it then needs."""
+def test_a_stream_over_the_end_of_the_patch(side: Any, server: DocumentServer) -> None:
+    """Responses that arrived, and those to come, become snapshots."""
     fill(server)
-
-    def result() -> Any:
-        server.calls.clear()
-        server.unavailable_after = 5
-        query = side.client.collection("things").order_by("number")
-        return outcome(lambda: [each.id for each in side.all(query.stream)]), len(server.calls)
-
-    expected = result()
-    with _reading(side, "lazy"):
-        assert result() == expected
+    lazyentity.patch("firestore", strict=True)
+    things = side.client.collection("things").order_by("number")
+    found = side.all(things.stream, lazyentity.unpatch)
+    assert [each.to_dict()["number"] for each in found] == list(range(12))
 
 
-@pytest.mark.parametrize("aborts", [2, 9])
-def test_a_transaction_that_is_retried(aborts: int, side: Any, server: DocumentServer) -> None:
-    """It reads anew each time; after the last one the error is the client's."""
+def test_a_stream_over_the_end_of_eager(side: Any, server: DocumentServer) -> None:
+    """The mode is that of the moment at which the RPC is sent."""
     fill(server)
-    reference = side.client.document("things/03")
-    runs: list[Any] = []
+    lazyentity.patch("firestore", strict=True)
+    things = side.client.collection("things")
+    with lazyentity.eager():
+        stream = things.stream()
+        first = side.next(stream)
+    assert not any(map(is_lazy, [first, *side.all(lambda: stream)]))
+    assert all(map(is_lazy, side.all(things.stream)))
 
-    def work(transaction: Any) -> list[Any]:
-        runs.append(transaction)
-        transaction.update(reference, {"number": len(runs)})
-        return []
 
-    def read(transaction: Any) -> list[Any]:
-        found = [side.client.get_all([reference], transaction=transaction)]
-        runs.append(transaction)
+def test_threads_read_and_patch(
+    client: Any, server: DocumentServer, frequent_switches: None
+) -> None:
+    """Threads get separate dicts and the same ``_data``, whatever happens to the patch."""
+    fill(server)
+    # Of threads that use a client first, each makes a channel, and all but one are closed again.
+    assert client.document("things/01").get().exists
+    expected = set(range(12))
+
+    def work(number: int) -> Any:
+        if number == 0:
+            for _ in range(30):
+                lazyentity.patch("firestore", strict=True)
+                lazyentity.unpatch()
+            return expected
+        for _ in range(10):
+            found = {each.to_dict()["number"] for each in client.collection("things").stream()}
+            assert found == expected
         return found
 
-    def result() -> Any:
-        runs.clear()
-        server.clear()
-        fill(server)
-        server.aborts = aborts
-        written = outcome(lambda: side.in_transaction(work))
-        server.aborts = aborts
-        return (
-            *(written, outcome(lambda: side.in_transaction(read))),
-            *(len(runs), list(server.calls), side.one(reference.get).to_dict()["number"]),
-        )
-
-    expected = result()
-    assert expected[2] > 2
-    with _reading(side, "lazy"):
-        assert result() == expected
+    assert together(3, work) == [expected] * 3
+    lazyentity.patch("firestore", strict=True)
+    for _ in range(20):
+        snapshot = client.document("things/07").get()
+        dicts = together(4, lambda _: snapshot.to_dict())  # noqa: B023
+        data = together(4, lambda _: snapshot._data)  # noqa: B023
+        assert len(set(map(id, dicts))) == 4
+        assert len(set(map(id, data))) == 1
+        assert all(each == data[0] for each in dicts)
 
 
 def test_a_profile_counts_documents(side: Any, server: DocumentServer) -> None:

@@ -1,10 +1,9 @@
-"""A lazy snapshot is what the client's own conversion makes of the same bytes."""
+"""Lazy responses, snapshots and references are what the client makes of the same bytes."""
 
 from __future__ import annotations
 
 import copy
 import math
-import signal
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -12,13 +11,14 @@ import pytest
 from google.auth.credentials import AnonymousCredentials
 from google.cloud import firestore
 from google.cloud.firestore_v1 import base_client, base_query
+from google.cloud.firestore_v1.types import firestore as types
 from google.protobuf.message import DecodeError
 from hypothesis import given
 from hypothesis import strategies as st
 
 import lazyentity
 from lazyentity.patches.firestore import responses, snapshots
-from tests.patches.firestore.conftest import Stopped, stopping
+from lazyentity.patches.firestore.responses import NO_METRICS, QueryResponse
 from tests.patches.firestore.describing import described, outcome
 from tests.patches.firestore.documents import (
     DOCUMENT,
@@ -148,20 +148,18 @@ def check(
 
 @given(raw=serialised_responses(RESPONSE_READ_TIME), reads=_reads)
 def test_queries(raw: bytes, reads: list[str]) -> None:
-    check(raw, reads, responses.QueryResponse, stock_query, lazy_query, COLLECTION, PARENT)
+    check(raw, reads, QueryResponse, stock_query, lazy_query, COLLECTION, PARENT)
 
 
 @given(raw=damaged_responses())
 def test_damaged_responses(raw: bytes) -> None:
     """Errors are the client's, now or when the fields are read."""
-    check(
-        raw, ["to_dict", "a"], responses.QueryResponse, stock_query, lazy_query, COLLECTION, PARENT
-    )
+    check(raw, ["to_dict", "a"], QueryResponse, stock_query, lazy_query, COLLECTION, PARENT)
 
 
 @given(raw=serialised_responses(RESPONSE_READ_TIME), reads=_reads)
 def test_queries_of_collection_groups(raw: bytes, reads: list[str]) -> None:
-    check(raw, reads, responses.QueryResponse, stock_group, lazy_group, COLLECTION)
+    check(raw, reads, QueryResponse, stock_group, lazy_group, COLLECTION)
 
 
 @given(raw=serialised_responses(LOOKUP_READ_TIME), reads=_reads)
@@ -173,7 +171,7 @@ def test_lookups(raw: bytes, reads: list[str]) -> None:
 def lazy(fields: Any, collection: Any = COLLECTION) -> Any:
     """Make a lazy snapshot of Python values, or of a serialised response."""
     raw = fields if isinstance(fields, bytes) else response_of(fields)
-    return lazy_query(responses.QueryResponse.deserialize(raw), collection, PARENT)
+    return lazy_query(QueryResponse.deserialize(raw), collection, PARENT)
 
 
 def test_not_a_number_equals_itself() -> None:
@@ -225,7 +223,7 @@ ELSEWHERE = firestore.Client(project="q", credentials=AnonymousCredentials()).do
 def test_errors_name_document_and_field(fields: Any, path: str) -> None:
     """The error is that of stock's stream; other fields can be read."""
     snapshot, raw = lazy({"good": {"a": 1}, **fields}), response_of({"good": 1, **fields})
-    real = responses.QueryResponse._real.deserialize(raw)
+    real = QueryResponse._real.deserialize(raw)
     with pytest.raises(ValueError, match="does not correspond to the same") as expected:
         stock_query(real, COLLECTION, PARENT)
     for read in (snapshot.to_dict, lambda: snapshot.get("bad"), lambda: snapshot.get(path)):
@@ -238,24 +236,75 @@ def test_errors_name_document_and_field(fields: Any, path: str) -> None:
     assert snapshot.exists
 
 
-class _SignallingClient(firestore.Client):
-    """Gets a signal while it makes a reference that was read, once."""
+def test_responses_act_as_messages() -> None:
+    raw = response_of({"a": {"b": 1}, "é": "text"})
+    lazy: Any = QueryResponse.deserialize(raw)
+    real: Any = types.RunQueryResponse.deserialize(raw)
+    assert type(lazy) is QueryResponse
+    assert isinstance(lazy, types.RunQueryResponse)
+    assert lazy.__class__ is types.RunQueryResponse
+    assert lazy == real
+    assert real == lazy._whole()
+    assert lazy.document == real.document
+    assert lazy._pb == real._pb
+    assert bool(lazy) is bool(real)
+    assert repr(lazy) == repr(real)
+    assert ("document" in lazy, "transaction" in lazy) == (True, False)
+    assert lazy.skipped_results == 0
+    assert lazy.read_time == real.read_time
+    for name in ("to_json", "to_dict", "pb", "serialize"):
+        assert getattr(type(lazy), name)(lazy) == getattr(type(real), name)(real)
+    # The client asks each response whether it has some.
+    assert bool(lazy.explain_metrics) is False
+    assert lazy.explain_metrics == real.explain_metrics
+    assert repr(NO_METRICS) == repr(real.explain_metrics)
+    with pytest.raises(AttributeError):
+        lazy.transaction = b"new"
+    for duplicate in (copy.copy, copy.deepcopy):
+        made = duplicate(lazy)
+        assert type(made) is types.RunQueryResponse
+        assert made == real
+    assert type(type(lazy)()) is types.RunQueryResponse
 
-    is_due = False
 
-    def document(self, *path: str) -> Any:
-        if self.is_due:
-            self.is_due = False
-            signal.raise_signal(signal.SIGINT)
-        return super().document(*path)
+@pytest.mark.parametrize(
+    "name", ["", "a", DOCUMENT[1:], f"{DOCUMENT}/", f"{DOCUMENT}/x", "projects//"]
+)
+def test_other_responses_are_the_clients(name: str) -> None:
+    """Documents with a name that no server sends, too: the client finds its error in its turn."""
+    for response in (
+        types.RunQueryResponse(),
+        types.RunQueryResponse(transaction=b"t"),
+        types.RunQueryResponse(document={"name": DOCUMENT}, transaction=b"t"),
+        types.RunQueryResponse(document={"name": name}),
+        types.RunQueryResponse(explain_metrics={"plan_summary": {}}),
+    ):
+        raw = types.RunQueryResponse.serialize(response)
+        assert type(QueryResponse.deserialize(raw)) is types.RunQueryResponse
 
 
-@pytest.mark.parametrize("read", [lambda each: each.to_dict(), lambda each: each.get("a")])
-def test_the_exception_of_a_signal_handler(read: Callable[[Any], Any]) -> None:
-    """It is no error of the document, which another conversion could avoid."""
-    client = _SignallingClient(project="p", credentials=AnonymousCredentials())
-    snapshot = lazy({"a": CLIENT.document("things/two")}, client.collection("things"))
-    client.is_due = True
-    with stopping(), pytest.raises(Stopped):
-        read(snapshot)
-    assert read(snapshot) is not None
+_ASYNC_CLIENT = firestore.AsyncClient(project="p", credentials=AnonymousCredentials())
+_DATABASE = "projects/p/databases/(default)/documents"
+_parts = st.sampled_from(
+    ["a", "b", "", "projects", "p", "databases", "(default)", "documents", "ä"]
+)
+
+
+def _told_reference(reference: Any) -> Any:
+    return type(reference), vars(reference), reference._document_path, reference.parent._path
+
+
+@pytest.mark.parametrize("client", [CLIENT, _ASYNC_CLIENT], ids=["Client", "AsyncClient"])
+@given(parts=st.lists(_parts, max_size=7), document_id=_parts, is_own=st.booleans())
+def test_references(client: Any, parts: list[str], document_id: str, is_own: bool) -> None:
+    """They are those that the client makes, or its errors."""
+    name = "/".join([_DATABASE] * is_own + parts)
+    assert outcome(lambda: _told_reference(snapshots.reference_to(client, name))) == outcome(
+        lambda: _told_reference(client.document(name))
+    )
+    try:
+        collection = client.collection(*parts)
+    except (TypeError, ValueError):
+        return
+    made = outcome(lambda: _told_reference(snapshots._reference_in(collection, document_id)))
+    assert made == outcome(lambda: _told_reference(collection.document(document_id)))
