@@ -199,7 +199,7 @@ cdef class DocumentFields:
         if not read_length(&at, <Bytes>PyBytes_AS_STRING(raw) + self._end, &end):
             raise AssertionError("the index has read this length")
         self._begin(&reading)
-        value = _field(&reading, name, at, end)
+        value = _field(&reading, at, end)
         self._is_exact &= reading.is_exact
         if self.count is not None:
             self.count([name], False)
@@ -312,12 +312,12 @@ cdef bint _is_single_special(Shape shape):
     return len(shape._ordinals) == 1 and str(next(iter(shape._ordinals))).startswith("__")
 
 
-cdef object _field(Reading* reading, str name, Bytes at, Bytes end):
+cdef object _field(Reading* reading, Bytes at, Bytes end):
     value = _value(reading, at, end, FIELD_DEPTH)
     if value is UNDECODED:
         reading.is_exact = 0
         raw = PyBytes_FromStringAndSize(<const char*>at, end - at)
-        value = (<DocumentCodec>reading.codec)._field(name, raw, <object>reading.client)
+        value = (<DocumentCodec>reading.codec)._field(raw, <object>reading.client)
     return value
 
 
@@ -345,7 +345,7 @@ cdef object _document(Reading* reading, bytes raw, Py_ssize_t start, Py_ssize_t 
         if known:
             value = known.get(name, UNDECODED)
         if value is UNDECODED:
-            value = _field(reading, name, entry.value, entry.end)
+            value = _field(reading, entry.value, entry.end)
         PyDict_SetItem(fields, name, value)
     if is_special and (len(fields) == 1 or _is_vector(fields)):
         return UNDECODED

@@ -85,8 +85,8 @@ cdef class DocumentCodec:
         timestamp: the class of timestamps, a subclass of ``datetime`` with an attribute
             ``_nanosecond``, which is 0 in all that are decoded; None, if the client has to make them.
         reference: makes a reference of a name and a client; ``UNDECODED``, if the client has to.
-        field: decodes a serialised ``Value`` of any kind, given its name before it and the client
-            after it. The result is new. Raises the client's error.
+        field: decodes a serialised ``Value`` of any kind for a client. The result is new. Raises the
+            client's error.
         document: decodes the fields of a serialised ``Document`` for a client, likewise. The result
             need not be a dict.
         errors: the classes of these errors. After one, all fields are decoded at once.

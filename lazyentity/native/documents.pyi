@@ -12,7 +12,7 @@ class DocumentCodec:
         vector: type[Any],
         timestamp: type[datetime.datetime] | None,
         reference: Callable[[str, Any], Any],
-        field: Callable[[str, bytes, Any], Any],
+        field: Callable[[bytes, Any], Any],
         document: Callable[[bytes, Any], Any],
         errors: tuple[type[Exception], ...],
         other: Callable[[Any], bytes],

@@ -199,9 +199,7 @@ CLIENT: Final = ClientSpec(
             "BaseClient._database_string",
             "BaseClient._document_path_helper",
         ),
-        f"{_PACKAGE}.base_collection": tuple(
-            f"BaseCollectionReference.{name}" for name in ("_client", "_path")
-        ),
+        f"{_PACKAGE}.base_collection": ("BaseCollectionReference._client",),
         f"{_PACKAGE}.field_path": (
             *("get_nested_value", "parse_field_path", "render_field_path"),
             "_FIELD_PATH_MISSING_TOP",

@@ -26,7 +26,6 @@ from google.cloud.firestore_v1.client import Client
 from google.cloud.firestore_v1.collection import CollectionReference
 from google.cloud.firestore_v1.document import DocumentReference
 from google.cloud.firestore_v1.types import document as document_pb2
-from google.cloud.firestore_v1.types import firestore as firestore_pb2
 from google.protobuf.message import DecodeError
 from google.protobuf.timestamp_pb2 import Timestamp
 
@@ -41,12 +40,12 @@ from lazyentity.profiling import observer
 if TYPE_CHECKING:
     from lazyentity.profiling.counters import EntityCounts
 
-_Document = document_pb2.Document.pb()
-_Response = firestore_pb2.RunQueryResponse.pb()
+_Document, _Value = document_pb2.Document.pb(), document_pb2.Value.pb()
 
 _new = object.__new__
+_COLLECTIONS = CollectionReference, AsyncCollectionReference
 _FIELDS = "_lazyentity_fields"
-_DOCUMENT, _NAME, _VALUE, _ENTRY = b"\x0a", b"\x0a", b"\x12", b"\x12"
+_DOCUMENT = b"\x0a"
 
 CONVERSION_ERRORS = ArithmeticError, AttributeError, DecodeError, LookupError, TypeError, ValueError
 """The errors that the client's conversions of a value raise."""
@@ -70,11 +69,6 @@ def _references_of(client_type: Any) -> Any:
     return None
 
 
-def _reference_type(client: Any) -> Any:
-    client_type: Any = type(client)
-    return _references_of(client_type)
-
-
 def reference_to(client: Any, name: str) -> Any:
     """Return ``client.document(name)``.
 
@@ -82,7 +76,8 @@ def reference_to(client: Any, name: str) -> Any:
         client: of either kind.
         name: of a document, with or without its database.
     """
-    kind = _reference_type(client)
+    client_type: Any = type(client)
+    kind = _references_of(client_type)
     if kind is not None:
         path = tuple(name.removeprefix(f"{client._database_string}/documents/").split("/"))
         if len(path) % 2 == 0:
@@ -92,17 +87,10 @@ def reference_to(client: Any, name: str) -> Any:
     return client.document(name)
 
 
-def _reference_in(collection: Any, document_id: str) -> Any:
-    if type(collection) is CollectionReference or type(collection) is AsyncCollectionReference:
-        # The client leaves out an empty parent, which queries of everything below one have.
-        parents = collection._path if collection._path[0] else ()
-        return reference_to(collection._client, "/".join((*parents, document_id)))
-    return collection.document(document_id)
-
-
 def _decoded_reference(name: str, client: Any) -> Any:
     """Make a reference that a document holds; UNDECODED, if the client has to."""
-    if _reference_type(client) is None:
+    client_type: Any = type(client)
+    if _references_of(client_type) is None:
         return UNDECODED
     prefix = f"{client._database_string}/documents/"
     reference = reference_to(client, name) if name.startswith(prefix) else None
@@ -115,24 +103,16 @@ def _decoded_reference(name: str, client: Any) -> Any:
 # The client's own conversions.
 
 
-def _stock_values(fields: Any, client: Any) -> Any:
-    """Convert a protobuf map of values as the client does; the result is the caller's own.
-
-    A snapshot copies what was converted. (A copy of a timestamp has no nanoseconds.)
-    """
-    return copy.deepcopy(_helpers.decode_dict(fields, client))
-
-
-def _stock_field(name: str, raw: bytes, client: Any) -> Any:
-    # In a response, so that protobuf's parser counts the same messages in messages.
-    entry = delimited(_NAME, name.encode()) + delimited(_VALUE, raw)
-    response = _Response.FromString(delimited(_DOCUMENT, delimited(_ENTRY, entry)))
-    return copy.deepcopy(_helpers.decode_value(response.document.fields[name], client))
+def _stock_field(raw: bytes, client: Any) -> Any:
+    return copy.deepcopy(_helpers.decode_value(_Value.FromString(raw), client))
 
 
 def _stock_document(raw: bytes, client: Any) -> Any:
-    document = _Response.FromString(delimited(_DOCUMENT, raw)).document
-    return _stock_values(document.fields, client)
+    """Convert the fields of a document as the client does; the result is the caller's own.
+
+    A snapshot copies what was converted. (A copy of a timestamp has no nanoseconds.)
+    """
+    return copy.deepcopy(_helpers.decode_dict(_Document.FromString(raw).fields, client))
 
 
 def _timestamp_type() -> type[DatetimeWithNanoseconds] | None:
@@ -186,36 +166,23 @@ def _explain(error: Exception, snapshot: Any, fields: DocumentFields) -> None:
     """Add a note to the client's error that names the field, if there is one, and the document."""
 
     def note() -> str:
-        name = safe_repr(snapshot._reference._document_path)
-        return f"while decoding {_field_of_error(fields, snapshot._client)}the document {name}"
+        try:
+            document: Any = _Document.FromString(fields.document or b"")
+        except DecodeError:
+            document = _Document()
+        names = _path_of_error(document.fields, snapshot._client)
+        where = f"field {field_path_module.render_field_path(names)} of " if names else ""
+        return f"while decoding {where}the document {safe_repr(snapshot._reference._document_path)}"
 
     add_note(error, note)
 
 
-def _field_of_error(fields: DocumentFields, client: Any) -> str:
-    raw = fields.document or b""
-    try:
-        found = _Response.FromString(delimited(_DOCUMENT, raw)).document.fields
-    except DecodeError:
-        return ""
-    return f"field {_path_of_error(found, client)} of "
-
-
-def _path_of_error(fields: Any, client: Any) -> str:
-    """Return the path of the first field that the client cannot convert."""
-    names: list[str] = []
-    while True:
-        for name, value in fields.items():
-            if _is_convertible(value, client):
-                continue
-            names.append(name)
-            if value.WhichOneof("value_type") == "map_value":
-                fields = value.map_value.fields
-                break
-            return str(field_path_module.render_field_path(names))
-        else:
-            # The map as a whole.
-            return str(field_path_module.render_field_path(names)) if names else "(unknown)"
+def _path_of_error(fields: Any, client: Any) -> list[str]:
+    """Return the names of the first field in fields that the client cannot convert."""
+    for name, value in fields.items():
+        if not _is_convertible(value, client):
+            return [name, *_path_of_error(value.map_value.fields, client)]
+    return []
 
 
 def _is_convertible(value: Any, client: Any) -> bool:
@@ -294,10 +261,7 @@ class _Data:
         fields = None if snapshot is None else vars(snapshot).get(_FIELDS)
         if fields is None:
             # As without this descriptor.
-            kind = f"type object {safe_repr(owner.__name__)}"
-            if snapshot is not None:
-                kind = f"{safe_repr(owner.__name__)} object"
-            raise AttributeError(f"{kind} has no attribute '_data'")
+            raise AttributeError(f"{safe_repr(owner.__name__)} object has no attribute '_data'")
         # Of two threads both get the object of the first.
         return vars(snapshot).setdefault("_data", _decoded(snapshot, fields, fields.data))
 
@@ -434,11 +398,10 @@ def replace_query_conversion(
 
     @functools.wraps(original)
     def _query_response_to_snapshot(response_pb: Any, collection: Any, expected_prefix: Any) -> Any:
-        if _is_lazy_response(response_pb):
-            parent, _, document_id = response_pb.name.rpartition("/")
-            if parent == expected_prefix:
-                reference = _reference_in(collection, document_id)
-                return _snapshot(response_pb, reference, collection._client, True)
+        if _is_lazy_response(response_pb) and type(collection) in _COLLECTIONS:
+            name, client = response_pb.name, collection._client
+            if name.rpartition("/")[0] == expected_prefix:
+                return _snapshot(response_pb, reference_to(client, name), client, True)
         return original(response_pb, collection, expected_prefix)
 
     return _query_response_to_snapshot

@@ -295,16 +295,10 @@ def _told_reference(reference: Any) -> Any:
 
 
 @pytest.mark.parametrize("client", [CLIENT, _ASYNC_CLIENT], ids=["Client", "AsyncClient"])
-@given(parts=st.lists(_parts, max_size=7), document_id=_parts, is_own=st.booleans())
-def test_references(client: Any, parts: list[str], document_id: str, is_own: bool) -> None:
+@given(parts=st.lists(_parts, max_size=7), is_own=st.booleans())
+def test_references(client: Any, parts: list[str], is_own: bool) -> None:
     """They are those that the client makes, or its errors."""
     name = "/".join([_DATABASE] * is_own + parts)
     assert outcome(lambda: _told_reference(snapshots.reference_to(client, name))) == outcome(
         lambda: _told_reference(client.document(name))
     )
-    try:
-        collection = client.collection(*parts)
-    except (TypeError, ValueError):
-        return
-    made = outcome(lambda: _told_reference(snapshots._reference_in(collection, document_id)))
-    assert made == outcome(lambda: _told_reference(collection.document(document_id)))
