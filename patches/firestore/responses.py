@@ -38,13 +38,17 @@ class DocumentResponse(MessageProxy, DocumentBytes):
         cls._read_time_number = cls._bare_type.DESCRIPTOR.fields_by_name["read_time"].number
 
     @classmethod
-    def deserialize(cls, raw: bytes) -> Any:
+    def deserialize(cls, raw: bytes, is_eager: bool = False) -> Any:
         """Make a response of the bytes that a server sent; the real message, if it has other parts.
 
         Raises:
             google.protobuf.message.DecodeError: if ``raw`` is malformed, but for the fields.
         """
-        return cls._deserialize(raw, False)
+        response = cls.from_bytes(raw, cls._read_time_number)
+        if response is None:
+            return cls._real.deserialize(raw)
+        response._is_eager, response._is_whole = is_eager, False
+        return response
 
     @classmethod
     def deserialize_for_eager(cls, raw: bytes) -> Any:
@@ -55,15 +59,7 @@ class DocumentResponse(MessageProxy, DocumentBytes):
         """
         # A stock snapshot tells of malformed fields here.
         cls._bare_type.FromString(raw)
-        return cls._deserialize(raw, True)
-
-    @classmethod
-    def _deserialize(cls, raw: bytes, is_eager: bool) -> Any:
-        response = cls.from_bytes(raw, cls._read_time_number)
-        if response is None:
-            return cls._real.deserialize(raw)
-        response._is_eager, response._is_whole = is_eager, False
-        return response
+        return cls.deserialize(raw, True)
 
     def _make(self) -> Any:
         self._is_whole = True
@@ -96,10 +92,9 @@ class QueryResponse(DocumentResponse):
     explain_metrics = NO_METRICS
     """False, as an empty message is: the client asks each response."""
 
-    def time_messages(self) -> tuple[Timestamp, Timestamp, Timestamp]:
+    def time_messages(self) -> list[Timestamp]:
         """Return the times of the read, of the creation and of the last update, as messages."""
-        read, created, updated = map(_time_message, self.times())
-        return read, created, updated
+        return list(map(_time_message, self.times()))
 
 
 def _time_message(time: Any) -> Timestamp:

@@ -43,48 +43,42 @@ def _masked(paths: Iterable[str], rest: bytes = b"") -> bytes:
     return raw
 
 
-def _is_known(name: Any) -> bool:
-    """Whether a document with this name can be encoded past the client's functions."""
-    return type(name) is str and GUARD.is_intact()
-
-
 def _encoded(
-    stock: Callable[[dict[str, Any]], Any],
-    name: str,
+    original: Pbs,
+    name: Any,
     fields: dict[str, Any],
-    transformed: dict[str, Any],
+    found: dict[str, Any] | None,
     rest: Callable[[dict[str, Any]], bytes],
+    *last: Any,
 ) -> Any:
-    """Return the writes of a document: a lazy message, or the client's.
+    """Return the writes of a document, a lazy message; None, if the client has to make them.
 
     Args:
-        stock: makes the client's writes of a document.
+        original: the client's function. It is slow: it gets transforms alone.
         name: of the document.
-        fields: of the document; no other thread changes it, if it has transforms.
-        transformed: its transforms. The client's code is slow: it gets these alone.
-        rest: serialises the fields of a ``Write`` beside the document.
+        fields: of the document, which no other thread changes.
+        found: the transforms among them; None, if the client has to see the document.
+        rest: serialises the parts of a ``Write`` beside the document, given its plain fields.
+        last: the arguments of the client's function after the name and the fields.
     """
+    if found is None or type(name) is not str or not GUARD.is_intact():
+        return None
     plain = fields
-    if transformed:
-        plain = {key: value for key, value in fields.items() if key not in transformed}
+    if found:
+        plain = {key: value for key, value in fields.items() if key not in found}
     try:
         raw = encode_update(CODEC, name, plain)
     except (*CONVERSION_ERRORS, EncodeError):
         # The client raises the error of the first field in its order.
-        raw = None
+        return None
     if raw is None:
-        return stock(fields)
+        return None
     raw += rest(plain)
-    if transformed:
-        raw += _serialised_transforms(stock(transformed))
+    if found:
+        (write,) = original(name, found, *last)
+        message = _WriteMessage(update_transforms=write._pb.update_transforms)
+        raw += message.SerializeToString()
     return [lazy_message(Write, raw)]
-
-
-def _serialised_transforms(writes: Any) -> bytes:
-    (write,) = writes
-    message = _WriteMessage(update_transforms=write._pb.update_transforms)
-    raw: bytes = message.SerializeToString()
-    return raw
 
 
 Replace = Callable[[Pbs, Callable[[], bool]], Pbs]
@@ -94,15 +88,13 @@ def _replacing(rest: bytes) -> Replace:
     def replace(original: Pbs, is_active: Callable[[], bool]) -> Pbs:
         @functools.wraps(original)
         def pbs(document_path: Any, document_data: Any) -> Any:
-            found = find_transforms(CODEC, document_data) if is_active() else None
-            if found:
+            made = None
+            if is_active() and type(document_data) is dict:
                 # Copied: another thread can change it.
-                document_data = dict(document_data)
-                found = find_transforms(CODEC, document_data)
-            if found is None or not _is_known(document_path):
-                return original(document_path, document_data)
-            stock = functools.partial(original, document_path)
-            return _encoded(stock, document_path, document_data, found, lambda _: rest)
+                fields = dict(document_data)
+                found = find_transforms(CODEC, fields)
+                made = _encoded(original, document_path, fields, found, lambda _: rest)
+            return original(document_path, document_data) if made is None else made
 
         return pbs
 
@@ -121,21 +113,14 @@ def replace_merge(original: Pbs, is_active: Callable[[], bool]) -> Pbs:
 
     @functools.wraps(original)
     def pbs_for_set_with_merge(document_path: Any, document_data: Any, merge: Any) -> Any:
-        is_known = merge is True and is_active()
-        if not is_known or find_transforms(CODEC, document_data) is None:
-            return original(document_path, document_data, merge)
-        # The mask and the fields are of the same maps, if another thread changes them.
-        copied = _copied(document_data, 0)
-        found = None if copied is None else find_transforms(CODEC, copied)
-        if copied is None or found is None or not _is_known(document_path):
-            return original(document_path, document_data, merge)
-
-        def stock(fields: dict[str, Any]) -> Any:
-            return original(document_path, document_data if fields is copied else fields, merge)
-
-        return _encoded(
-            stock, document_path, copied, found, lambda plain: _masked(_leaves(plain, ""))
-        )
+        made = None
+        if merge is True and is_active() and type(document_data) is dict:
+            # The mask and the fields are of the same maps, if another thread changes them.
+            fields = _copied(document_data, 0)
+            if fields is not None:
+                found = find_transforms(CODEC, fields)
+                made = _encoded(original, document_path, fields, found, _masked_leaves, merge)
+        return original(document_path, document_data, merge) if made is None else made
 
     return pbs_for_set_with_merge
 
@@ -159,6 +144,10 @@ def _copied(fields: dict[str, Any], depth: int) -> dict[str, Any] | None:
     return copied
 
 
+def _masked_leaves(fields: dict[str, Any]) -> bytes:
+    return _masked(_leaves(fields, ""))
+
+
 def _leaves(fields: dict[str, Any], prefix: str) -> Iterator[str]:
     """Give the paths of the fields that are no maps, or empty ones, in the client's order."""
     for name, value in sorted(fields.items()):
@@ -175,28 +164,19 @@ def replace_update(original: Pbs, is_active: Callable[[], bool]) -> Pbs:
 
     @functools.wraps(original)
     def pbs_for_update(document_path: Any, field_updates: Any, option: Any) -> Any:
-        is_known = option is None and is_active()
-        # A path with a backtick is quoted. (All paths are text, or there is no answer.)
-        if (
-            not is_known
-            or find_transforms(CODEC, field_updates) is None
-            or "`" in "".join(field_updates)
-        ):
-            return original(document_path, field_updates, option)
-        # The mask and the fields are of the same map, if another thread changes it.
-        updates = dict(field_updates)
-        found = find_transforms(CODEC, updates)
-        fields = None if found is None else _nested(updates, has_transforms=bool(found))
-        if found is None or fields is None or not _is_known(document_path):
-            return original(document_path, field_updates, option)
+        made = None
+        if option is None and is_active() and type(field_updates) is dict:
+            # The mask and the fields are of the same map, if another thread changes it.
+            updates = dict(field_updates)
+            found = find_transforms(CODEC, updates)
+            fields = None if found is None else _nested(updates, has_transforms=bool(found))
+            if fields is not None:
 
-        def stock(some: dict[str, Any]) -> Any:
-            return original(document_path, field_updates if some is fields else some, option)
+                def mask(plain: dict[str, Any]) -> bytes:
+                    return _masked(sorted(plain if found else updates), _EXISTS)
 
-        def rest(plain: dict[str, Any]) -> bytes:
-            return _masked(sorted(updates if plain is fields else plain), _EXISTS)
-
-        return _encoded(stock, document_path, fields, found, rest)
+                made = _encoded(original, document_path, fields, found, mask, option)
+        return original(document_path, field_updates, option) if made is None else made
 
     return pbs_for_update
 
