@@ -37,11 +37,6 @@ def _patched() -> None:
     lazyentity.patch("firestore", strict=True)
 
 
-def _write(name: str) -> Any:
-    (write,) = now(name)(DOCUMENT, *WRITES[name])
-    return write
-
-
 @settings(max_examples=400)
 @given(call=written.CALLS, document=written.DOCUMENTS)
 @example(call=("create",), document={"a": None, 1: firestore.SERVER_TIMESTAMP})
@@ -105,21 +100,24 @@ def test_the_bytes_are_kept(name: str, value: Any) -> None:
 @pytest.mark.parametrize("name", WRITES)
 def test_messages_are_plain_ones(name: str) -> None:
     """Of the client's classes, with all that these can do."""
-    (stock,) = STOCK[name](DOCUMENT, *WRITES[name])
-    assert type(_write(name)) is write_pb2.Write
-    assert _write(name) == stock
-    assert stock == _write(name)
-    assert _write(name).update.fields["a"].integer_value == 1
-    assert "update" in _write(name)
-    assert bool(_write(name))
-    assert copy.deepcopy(_write(name)) == stock
-    assert copy.copy(_write(name)) == stock
-    assert pickle.loads(pickle.dumps(_write(name))) == stock
-    assert write_pb2.Write.pb(_write(name)) == stock._pb
-    assert write_pb2.Write.to_dict(_write(name)) == write_pb2.Write.to_dict(stock)
-    assert write_pb2.Write(_write(name)) == stock
-    assert types.CommitRequest(writes=[_write(name)]).writes[0] == stock
-    assert sorted(repr(_write(name))) == sorted(repr(stock))
+    fields, *rest = WRITES[name]
+    (stock,) = STOCK[name](DOCUMENT, fields, *rest)
+
+    def made() -> Any:
+        (write,) = now(name)(DOCUMENT, fields, *rest)
+        assert type(write) is write_pb2.Write
+        return write
+
+    assert stock == made() == stock
+    for duplicate in (copy.copy, copy.deepcopy, lambda write: pickle.loads(pickle.dumps(write))):
+        assert duplicate(made()) == stock
+    assert made().update.fields["a"].integer_value == 1
+    assert "update" in made()
+    assert bool(made())
+    assert write_pb2.Write.pb(made()) == stock._pb
+    assert write_pb2.Write.to_dict(made()) == write_pb2.Write.to_dict(stock)
+    assert types.CommitRequest(writes=[made()]).writes[0] == write_pb2.Write(made()) == stock
+    assert sorted(repr(made())) == sorted(repr(stock))
 
 
 def test_nothing_is_parsed_to_be_sent(side: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -139,7 +137,9 @@ def test_nothing_is_parsed_to_be_sent(side: Any, monkeypatch: pytest.MonkeyPatch
     assert side.one(reference.get).get("a") == 1
 
 
-def test_deep_values() -> None:
+@pytest.mark.parametrize("depth", [20, 27, 28, 29, 30, 31, 40, 45, 60])
+@pytest.mark.parametrize("name", ["create", "set_no_merge"])
+def test_deep_values(name: str, depth: int) -> None:
     """The client gets documents that are nested deeper than protobuf's messages may be."""
     wraps: list[Callable[[Any], Any]] = [
         lambda value: [value],
@@ -147,23 +147,18 @@ def test_deep_values() -> None:
         lambda value: [{"a": value}],
         lambda value: (value,),
     ]
-    for depth in (20, 27, 28, 29, 30, 31, 40, 45, 60):
-        for wrap in wraps:
-            deep: Any = 1
-            for _ in range(depth):
-                deep = wrap(deep)
-            for name in ("create", "set_no_merge"):
-                fields = {"a": written.Number.ONE, "deep": deep}
-                expected = _sent(STOCK[name], fields)
-                assert _sent(now(name), fields) == expected, (depth, name)
+    for wrap in wraps:
+        deep: Any = 1
+        for _ in range(depth):
+            deep = wrap(deep)
 
+        def sent(make: Callable[..., Any]) -> Any:
+            request: Any = types.CommitRequest(
+                writes=make(DOCUMENT, {"a": written.Number.ONE, "deep": deep})  # noqa: B023
+            )
+            return [types.CommitRequest.deserialize(types.CommitRequest.serialize(request))]
 
-def _sent(make: Callable[..., Any], fields: Any) -> Any:
-    def send() -> list[Any]:
-        request: Any = types.CommitRequest(writes=make(DOCUMENT, fields))
-        return [types.CommitRequest.deserialize(types.CommitRequest.serialize(request))]
-
-    return result(send)
+        assert result(sent, now(name)) == result(sent, STOCK[name])
 
 
 @pytest.mark.usefixtures("frequent_switches")
@@ -184,9 +179,13 @@ def test_another_thread_moves_names() -> None:
         for _ in range(20):
             for call, *rest in (("create",), ("set_no_merge",), ("set_with_merge", True)):
                 (write,) = now(call)(DOCUMENT, fields, *rest)
+                raw = raw_of(write)
                 document = write._pb.update
                 # One is missing at a time, at most.
                 assert len(document.fields["held"].map_value.fields) >= len(names) - 1
                 assert len(document.fields) >= len(names)
+                # And none is there twice.
+                assert raw is not None
+                assert len(raw) == len(write._pb.SerializeToString())
 
     meanwhile(move, write_often)
