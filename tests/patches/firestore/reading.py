@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import functools
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any
 
 from google.cloud import firestore
 from google.cloud.firestore_v1 import vector
@@ -13,17 +13,11 @@ from google.cloud.firestore_v1.base_query import FieldFilter
 from google.cloud.firestore_v1.base_vector_query import DistanceMeasure
 from google.cloud.firestore_v1.query_profile import ExplainOptions
 
-from tests.patches.firestore.server import Fields
+from tests.patches.firestore.server import DocumentServer, Fields
 
 WHEN = datetime.datetime(2024, 1, 2, 3, 4, 5, 678_901, tzinfo=datetime.timezone.utc)
 
 Read = Callable[[Any], Any]
-
-
-class Server(Protocol):
-    """A server of documents."""
-
-    def put(self, path: str, fields: dict[str, Any]) -> None: ...
 
 
 @functools.cache
@@ -51,7 +45,7 @@ def _documents() -> dict[str, Fields]:
     return documents | parts
 
 
-def fill(server: Server) -> None:
+def fill(server: DocumentServer) -> None:
     """Store the documents that the reads read."""
     for path, fields in _documents().items():
         server.put(path, fields)

@@ -45,51 +45,38 @@ class Blocking:
             self.client._firestore_api_internal.transport.close()
 
 
-class Asyncio:
+class Asyncio(Blocking):
     """An ``AsyncClient``; its event loop runs during calls only."""
 
     def __init__(self, client: Any) -> None:
-        self.client = client
+        super().__init__(client)
         self._loop = asyncio.new_event_loop()
 
-    def run(self, coroutine: Any) -> Any:
-        """Return the result of a coroutine."""
+    def _run(self, coroutine: Any) -> Any:
         return self._loop.run_until_complete(asyncio.wait_for(coroutine, 60))
 
     def one(self, call: Callable[[], Any]) -> Any:
-        """As of the other class."""
-
         async def awaited() -> Any:
             return await call()
 
-        return self.run(awaited())
+        return self._run(awaited())
 
     def next(self, stream: Any) -> Any:
-        """As of the other class."""
-        return self.run(anext(stream))
+        return self._run(anext(stream))
 
     def all(self, call: Callable[[], Any], act: Callable[[], object] = bool) -> list[Any]:
-        """As of the other class."""
-        return self.run(_collected(call, act))  # type: ignore[no-any-return]  # a list
+        return self._run(_collected(call, act))  # type: ignore[no-any-return]  # a list
 
     def in_transaction(self, work: Callable[[Any], Any]) -> Any:
-        """As of the other class."""
-
         @firestore.async_transactional
         async def run(transaction: Any) -> Any:
             return [await _collected(lambda: each) for each in work(transaction)]  # noqa: B023
 
-        async def all_of_it() -> Any:
-            return await run(self.client.transaction())
-
-        return self.run(all_of_it())
+        return self.one(lambda: run(self.client.transaction()))
 
     def close(self) -> None:
-        async def closed() -> None:
-            if self.client._firestore_api_internal is not None:
-                await self.client._firestore_api_internal.transport.close()
-
-        self.run(closed())
+        if self.client._firestore_api_internal is not None:
+            self._run(self.client._firestore_api_internal.transport.close())
         self._loop.close()
 
 

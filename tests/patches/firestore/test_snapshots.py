@@ -132,11 +132,9 @@ def check(
     assert snapshot.exists is expected.exists is True
     assert (snapshot.id, snapshot.reference) == (expected.id, expected.reference)
     for name in ("read_time", "create_time", "update_time"):
-        for one, other in (
-            (snapshot, expected),
-            (copy.deepcopy(snapshot), copy.deepcopy(expected)),
-        ):
-            assert described(getattr(one, name)) == described(getattr(other, name))
+        for duplicate in (lambda each: each, copy.deepcopy):
+            found, wanted = (getattr(duplicate(each), name) for each in (snapshot, expected))
+            assert described(found) == described(wanted)
     assert outcome(lambda: hash(snapshot)) == outcome(lambda: hash(expected))
     assert _told(snapshot, reads) == _told(expected, reads)
     again = _converted(kind._real.deserialize, raw, stock, rest)
@@ -166,6 +164,15 @@ def test_queries_of_collection_groups(raw: bytes, reads: list[str]) -> None:
 def test_lookups(raw: bytes, reads: list[str]) -> None:
     references = {DOCUMENT: COLLECTION.document("one")}
     check(raw, reads, responses.BatchGetResponse, stock_lookup, lazy_lookup, references, CLIENT)
+
+
+def test_documents_that_nobody_asked_for() -> None:
+    """Of another collection, or with another name: the errors are the client's."""
+    kind: Any = types.BatchGetDocumentsResponse
+    found = kind.serialize(kind(found={"name": DOCUMENT}))
+    check(found, [], responses.BatchGetResponse, stock_lookup, lazy_lookup, {}, CLIENT)
+    other = f"{PARENT.rpartition('/')[0]}/others"
+    check(response_of({}), [], QueryResponse, stock_query, lazy_query, COLLECTION, other)
 
 
 def lazy(fields: Any, collection: Any = COLLECTION) -> Any:

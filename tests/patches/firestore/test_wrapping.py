@@ -125,12 +125,11 @@ def test_from_bytes(side: Any, snapshots: tuple[Any, Any]) -> None:
 def test_errors_of_from_bytes(client: Any) -> None:
     with pytest.raises(DecodeError):
         from_bytes(b"\xff", client)
-    other = document_pb2.Document(name="projects/q/databases/d/documents/a/b")
-    for message in (document_pb2.Document(), other):
+    kind: Any = document_pb2.Document.pb()
+    for name in ("", "projects/q/databases/d/documents/a/b"):
         with pytest.raises(ValueError, match="is no document in"):
-            from_bytes(document_pb2.Document.serialize(message), client)
-    name = client.document("a/b")._document_path
-    odd = document_pb2.Document.pb()(name=name, create_time={"seconds": 2**61})
+            from_bytes(kind(name=name).SerializeToString(), client)
+    odd = kind(name=client.document("a/b")._document_path, create_time={"seconds": 2**61})
     with pytest.raises((ValueError, OverflowError)):
         from_bytes(odd.SerializeToString(), client)
 
