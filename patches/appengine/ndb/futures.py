@@ -71,10 +71,11 @@ def code_info(original: Callable[..., Any], _is_active: Callable[[], bool]) -> C
     @functools.wraps(original)
     def code_info(code: Any, lineno: Any = None) -> Any:
         found = known.get((id(code), lineno))
-        if found is not None and utils.DEBUG:
+        if found is not None:
             return found[1]
         text = original(code, lineno)
-        if utils.DEBUG:
+        # Without ndb's DEBUG it is empty.
+        if text:
             if len(known) >= _MOST_LINES:
                 known.clear()
             known[id(code), lineno] = code, text

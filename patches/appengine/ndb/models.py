@@ -82,6 +82,28 @@ def property_get(original: _Function, _is_active: Callable[[], bool]) -> _Functi
     return __get__
 
 
+def key_hash(original: _Function, _is_active: Callable[[], bool]) -> _Function:
+    """Replace ``Key.__hash__``: ndb hashes a key five times to read it, and decodes it each time.
+
+    The hashes are ndb's: the application may have dicts of keys from before.
+    """
+    if PART.guard.foreign():
+        return original
+    pairs, bytes2str = Key.pairs, Key._bytes2str
+
+    @functools.lru_cache(maxsize=4096)
+    def hash_of(parts: Any) -> int:
+        return hash(tuple(tuple(bytes2str(None, part) for part in pair) for pair in parts))
+
+    @functools.wraps(original)
+    def __hash__(self: Any) -> Any:  # noqa: N807  # its name
+        if type(self) is Key and Key.pairs is pairs and Key._bytes2str is bytes2str:
+            return hash_of(self._Key__pairs)
+        return original(self)
+
+    return __hash__
+
+
 def from_pb(original: Any, is_active: Callable[[], bool]) -> Any:
     """Replace ``Model._from_pb``, the class method that makes a model of an entity.
 

@@ -13,12 +13,14 @@ from lazyentity.patches.spec import ClientSpec
 
 _PACKAGE = "google.appengine.ext.ndb"
 _CONTEXT = f"{_PACKAGE}.context"
+_KEY = f"{_PACKAGE}.key"
 _MODEL = f"{_PACKAGE}.model"
 _POLYMODEL = f"{_PACKAGE}.polymodel"
 _UTILS = f"{_PACKAGE}.utils"
 
 _ENTRIES = (
     Seam(_CONTEXT, "AutoBatcher.add", calling("appengine.ndb.futures", "add")),
+    Seam(_KEY, "Key.__hash__", replacing("appengine.ndb.models", "key_hash")),
     Seam(_MODEL, "Model._from_pb", replacing("appengine.ndb.models", "from_pb")),
     Seam(_MODEL, "Model._prepare_for_put", calling("appengine.ndb.writing", "prepare_for_put")),
     Seam(_MODEL, "Model._to_pb", calling("appengine.ndb.writing", "to_pb")),
@@ -95,7 +97,7 @@ PART: Final = ClientSpec(
     guard=Guard(
         [
             *(AttributePath(_MODEL, path) for path in _GONE_PAST),
-            AttributePath(f"{_PACKAGE}.key", "Key.__new__"),
+            *(AttributePath(_KEY, f"Key.{name}") for name in ("__new__", "_bytes2str", "pairs")),
         ],
         _ENTRIES,
     ),
@@ -107,7 +109,7 @@ PART: Final = ClientSpec(
             "AutoBatcher._queues",
             "AutoBatcher._todo_tasklet",
         ),
-        f"{_PACKAGE}.key": ("Key._Key__app", "Key._Key__namespace", "Key._Key__pairs"),
+        _KEY: ("Key._Key__app", "Key._Key__namespace", "Key._Key__pairs"),
         _MODEL: (
             "_BaseValue",
             "_EPOCH",
