@@ -24,7 +24,7 @@ from lazyentity.patches.appengine.messages import (
     Reference,
     index_of,
 )
-from lazyentity.patches.appengine.ndb.mappings import counter_of, mapping_for
+from lazyentity.patches.appengine.ndb.mappings import mapping_for
 from lazyentity.patches.appengine.ndb.seams import PART
 from lazyentity.patches.appengine.ndb.values import AppEngineValues, user_value
 from lazyentity.patches.appengine.profiling import counted_index
@@ -227,8 +227,6 @@ def _model(index: Any, cls: Any, pb: Any, set_key: Any, ent: Any, key: Any) -> A
             attributes["_entity_key"] = key
         else:
             ent._key = key
-    if mapping.counted:
-        attributes["_subentity_counter"] = counter_of(mapping.counted)
     attributes["_projection"] = ()
     return ent
 

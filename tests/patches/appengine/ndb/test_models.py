@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -25,8 +24,6 @@ from tests.patches.appengine.ndb.pairs import (
     stock_model,
 )
 from tests.patches.appengine.ndb.strategies import (
-    Address,
-    Family,
     changed_entities,
     serialised,
     shop,
@@ -81,22 +78,6 @@ class TestModels(ModelCases):
         pair.both(lambda entity: entity._to_pb(allow_partial=True))
         pair.agree()
         pair.both(lambda entity: entity._to_pb(set_key=False))
-
-
-@pytest.mark.parametrize("streets", [[], ["a"], ["a", None, "b"]])
-def test_the_counter_of_structured_properties(streets: list[str | None]) -> None:
-    """It counts each part of a repeated structured property, and ndb leaves it in the model."""
-    homes = [Address(street=street) for street in streets]
-    raw = serialised(Family(id=1, homes=homes, count=3))
-    stock, lazy = stock_model(raw), lazy_model(raw)
-    assert is_lazy(lazy)
-    assert lazy._values._undecoded() == list(lazy._values)
-    assert hasattr(lazy, "_subentity_counter") is bool(streets)
-    assert vars(lazy).keys() == vars(stock).keys()
-    assert dir(lazy) == dir(stock)
-    assert snapshot(lazy) == snapshot(stock)
-    copied = copy.copy(lazy)
-    assert vars(copied).keys() == vars(copy.copy(stock)).keys()
 
 
 class Twins(ModelTwins):
