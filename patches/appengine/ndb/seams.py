@@ -25,11 +25,14 @@ _ENTRIES = (
     Seam(_MODEL, "Model._prepare_for_put", calling("appengine.ndb.writing", "prepare_for_put")),
     Seam(_MODEL, "Model._to_pb", calling("appengine.ndb.writing", "to_pb")),
     Seam(_MODEL, "ModelAdapter.pb_to_entity", calling("appengine.ndb.models", "pb_to_entity")),
-    Seam(_MODEL, "Property.__get__", replacing("appengine.ndb.models", "property_get")),
     Seam(_POLYMODEL, "PolyModel._from_pb", replacing("appengine.ndb.models", "poly_from_pb")),
-    Seam(_UTILS, "code_info", replacing("appengine.ndb.futures", "code_info")),
     Seam(_UTILS, "get_stack", replacing("appengine.ndb.futures", "get_stack")),
 )
+_GONE_PAST_ENTRIES = (
+    Seam(_MODEL, "Property.__get__", replacing("appengine.ndb.models", "property_get")),
+    Seam(_UTILS, "code_info", replacing("appengine.ndb.futures", "code_info")),
+)
+"""Entries that ndb calls less often: neither written models nor batched calls are shown."""
 
 # Methods of classes of ndb. Where a class of the application overrides one, ndb's methods do it.
 CONSTRUCTING: Final = ("__init__", "_Model__get_arg", "_set_attributes")
@@ -98,10 +101,11 @@ PART: Final = ClientSpec(
         [
             *(AttributePath(_MODEL, path) for path in _GONE_PAST),
             *(AttributePath(_KEY, f"Key.{name}") for name in ("__new__", "_bytes2str", "pairs")),
+            *_GONE_PAST_ENTRIES,
         ],
         _ENTRIES,
     ),
-    seams=_ENTRIES,
+    seams=(*_ENTRIES, *_GONE_PAST_ENTRIES),
     uses={
         _CONTEXT: (
             "AutoBatcher._limit",
@@ -113,9 +117,6 @@ PART: Final = ClientSpec(
         _MODEL: (
             "_BaseValue",
             "_EPOCH",
-            "_NestedCounter._NestedCounter__sub_counters",
-            "_NestedCounter._set",
-            "_NestedCounter.increment",
             "Model._check_initialized",
             "Model._entity_key",
             "Model._key",
