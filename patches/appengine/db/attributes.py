@@ -149,10 +149,6 @@ class LazyAttributes(dict[str, Any]):
         attribute = prop._attr_name()
         return attribute in self._mapping.attributes and not _has(self, attribute)
 
-    def is_made_of(self, entity: Any) -> bool:
-        """Say whether an object is the lazy entity that the model was made of."""
-        return entity is self._source
-
     def copy(self) -> dict[str, Any]:
         """As dict: a plain dict of everything."""
         self.load_all()

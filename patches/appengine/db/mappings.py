@@ -104,14 +104,14 @@ def _mapping(model_class: Any) -> DbModelMapping | None:
     return DbModelMapping(
         attributes,
         tuple(at_once),
-        tuple(prop for prop in lazy.values() if not _is_timeless(prop)),
+        tuple(
+            prop
+            for prop in lazy.values()
+            if not inherits(type(prop), ("default_value",), db.Property, db.ListProperty)
+        ),
         names,
         lazy,
     )
-
-
-def _is_timeless(prop: Any) -> bool:
-    return inherits(type(prop), ("default_value",), db.Property, db.ListProperty)
 
 
 def _is_made_by_db(model_class: Any) -> bool:

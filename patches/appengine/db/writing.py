@@ -142,6 +142,6 @@ def to_entity(original: Callable[[Any, Any], None], model: Any, entity: Any) -> 
 def _source_of(model: Any, entity: Any) -> Any:
     """Return the attributes of a lazy model that was made of this entity; None for others."""
     attributes = model.__dict__
-    if type(attributes) is LazyAttributes and attributes.is_made_of(entity) and PART.is_intact():
+    if type(attributes) is LazyAttributes and attributes._source is entity and PART.is_intact():
         return attributes
     return None

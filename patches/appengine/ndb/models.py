@@ -27,8 +27,7 @@ from lazyentity.patches.appengine.messages import (
 from lazyentity.patches.appengine.ndb.mappings import mapping_for
 from lazyentity.patches.appengine.ndb.seams import PART
 from lazyentity.patches.appengine.ndb.values import AppEngineValues, user_value
-from lazyentity.patches.appengine.profiling import counted_index
-from lazyentity.profiling import observer
+from lazyentity.patches.appengine.profiling import counted
 
 _Function = Callable[..., Any]
 
@@ -214,7 +213,7 @@ def _model(index: Any, cls: Any, pb: Any, set_key: Any, ent: Any, key: Any) -> A
         _fill(values, ent._values)
     else:
         ent = _new(cls)
-    values._index = index if observer.data is None else counted_index(pb, index) or index
+    values._index = counted(pb, index)
     values._mapping = mapping
     values._model_class = chosen
     _fill(values, mapping.template)
