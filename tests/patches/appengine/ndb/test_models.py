@@ -114,7 +114,7 @@ _VALUES = {"balance": 1, "hooked": "h", "limit": 2, "owner": "o", "tags": ["a", 
 @pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
 def test_a_property_changes_the_others(change: Callable[[Any], object]) -> None:
     """The message is that of stock, and so is the model afterwards."""
-    pair = Pair.of(serialised(ChangingAccount(id=1, flag=True, zone=1.5, **_VALUES)))
+    pair = Pair.from_raw(serialised(ChangingAccount(id=1, flag=True, zone=1.5, **_VALUES)))
     sent = pair.both(writing_and_changing(written, change, lambda one: assign(one, hooked="new")))
     assert not isinstance(sent, Raised)
     pair.agree()
