@@ -14,9 +14,8 @@ from lazyentity.patches import notices
 from lazyentity.patches.appengine import guarding, operations
 from lazyentity.patches.appengine.entities import CONVERSION_ERRORS, LazyEntity, stock_entity
 from lazyentity.patches.appengine.messages import EntityProto, index_of
-from lazyentity.patches.appengine.profiling import count_entity
+from lazyentity.patches.appengine.profiling import counted
 from lazyentity.patches.appengine.seams import CLIENT
-from lazyentity.profiling import observer
 
 register(datastore.Entity, operations)
 
@@ -30,8 +29,7 @@ def replace_from_pb(original: Any, is_active: Callable[[], bool]) -> Any:
         entity = _lazy(pb, require_valid_key) if is_active() else None
         if entity is not None:
             is_stock = CLIENT.patch.gives_stock()
-            if observer.data is not None:
-                count_entity(pb, entity, is_stock)
+            entity._index = counted(pb, entity._index, is_stock)
             if is_stock:
                 entity = _decoded(entity)
         return from_pb(pb, require_valid_key, *args, **kwargs) if entity is None else entity
@@ -102,17 +100,15 @@ def make_rpc_call(
     request: Any,
     response: Any,
     get_result_hook: Any = None,
-    user_data: Any = None,
-    service_name: Any = None,
+    *args: Any,
+    **kwargs: Any,
 ) -> Any:
     """Send a request as ``original`` does; convert its response in the mode of the sender."""
     if notices.waiting:
         notices.log()
     if get_result_hook is not None:
         get_result_hook = _in_mode_of_now(get_result_hook)
-    return original(
-        connection, config, method, request, response, get_result_hook, user_data, service_name
-    )
+    return original(connection, config, method, request, response, get_result_hook, *args, **kwargs)
 
 
 def _in_mode_of_now(hook: Callable[[Any], Any]) -> Callable[[Any], Any]:

@@ -54,39 +54,20 @@ class CountedIndex:
         return read
 
 
-def counted_index(pb: Any, index: Any) -> CountedIndex | None:
-    """Count an entity; return its index, which counts; None, if no profile runs.
+def counted(pb: Any, index: Any, is_stock: bool = False) -> Any:
+    """Count an entity, if a profile runs; return its index, which counts what is read then.
 
     Args:
         pb: the message of the entity.
         index: its index.
-    """
-    entity_counts = counts_of(pb)
-    if entity_counts is None:
-        return None
-    return CountedIndex(index, entity_counts.receive(index.names, len(index.raw)))
-
-
-def counts_of(pb: Any) -> EntityCounts | None:
-    """Return the entities that are counted together with one; None, if no profile runs."""
-    data = observer.data
-    if data is None:
-        return None
-    path = pb.key.path.element
-    return data.counts(path[-1].type if path else None)
-
-
-def count_entity(pb: Any, entity: Any, is_stock: bool) -> None:
-    """Count an entity that was just made, if a profile runs.
-
-    Args:
-        pb: the message of the entity.
-        entity: lazy.
         is_stock: whether the caller gets a stock entity of it.
     """
-    if not is_stock:
-        entity._index = counted_index(pb, entity._index) or entity._index
-        return
-    counts = counts_of(pb)
-    if counts is not None:
-        counts.receive_eager(len(entity._index.raw))
+    data = observer.data
+    if data is None:
+        return index
+    path = pb.key.path.element
+    counts = data.counts(path[-1].type if path else None)
+    if is_stock:
+        counts.receive_eager(len(index.raw))
+        return index
+    return CountedIndex(index, counts.receive(index.names, len(index.raw)))

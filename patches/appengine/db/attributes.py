@@ -12,13 +12,11 @@ from lazyentity.codec.describing import property_name, safe_str
 from lazyentity.codec.errors import note_value
 from lazyentity.codec.undecoded import UNDECODED
 from lazyentity.patches.appengine.db.mappings import NOTHING, DbModelMapping
-from lazyentity.storage.lazyvaluedict import LazyValueDict
 
 _found = dict.get
 _getattribute = object.__getattribute__
 _has = dict.__contains__
 _keep = dict.setdefault
-_new = object.__new__
 
 
 def original_value(entity: Any, name: str) -> Any:
@@ -151,10 +149,6 @@ class LazyAttributes(dict[str, Any]):
         attribute = prop._attr_name()
         return attribute in self._mapping.attributes and not _has(self, attribute)
 
-    def is_made_of(self, entity: Any) -> bool:
-        """Say whether an object is the lazy entity that the model was made of."""
-        return entity is self._source
-
     def copy(self) -> dict[str, Any]:
         """As dict: a plain dict of everything."""
         self.load_all()
@@ -215,34 +209,6 @@ for _name in (
 # functools.cached_property calls get().
 for _name in ("__contains__", "__getitem__", "get"):
     setattr(LazyAttributes, _name, _looking_up(_name))
-
-
-class DynamicProperties(LazyValueDict):
-    """The dynamic properties of an ``Expando``, by name."""
-
-    __slots__ = ("_source",)
-
-    _source: Any
-    """The lazy entity."""
-
-    def _compute(self, name: Any) -> Any:
-        value = original_value(self._source, name)
-        try:
-            return allowed(name, value)
-        except Exception as error:
-            note_value(error, name, self._source._described)
-            raise
-
-
-def allowed(name: str, value: Any) -> Any:
-    """Return the value of a dynamic property, if db takes values of its type.
-
-    Raises:
-        TypeError: if db refuses them.
-    """
-    if type(value) not in db._ALLOWED_EXPANDO_PROPERTY_TYPES:
-        db.Expando.__setattr__(_new(db.Expando), name, value)
-    return value
 
 
 def replace_getattr(

@@ -5,7 +5,6 @@ A mapping tells which attributes of a model are made when they are read, and whi
 
 from __future__ import annotations
 
-import functools
 from dataclasses import dataclass
 from typing import Any
 
@@ -45,7 +44,6 @@ class DbModelMapping:
         timely: the ``attributes`` whose default depends on the time when the model is made.
         names: the stored names of all properties.
         by_name: the properties of ``attributes``, by stored name.
-        is_expando: whether there may be other properties.
     """
 
     attributes: dict[str, Any]
@@ -53,10 +51,9 @@ class DbModelMapping:
     timely: tuple[Any, ...]
     names: frozenset[str]
     by_name: dict[str, Any]
-    is_expando: bool
 
 
-NOTHING = DbModelMapping({}, (), (), frozenset(), {}, False)
+NOTHING = DbModelMapping({}, (), (), frozenset(), {})
 """The mapping of a model that has all of its attributes."""
 
 # By class. None in a mapping's place: db makes the models.
@@ -107,15 +104,14 @@ def _mapping(model_class: Any) -> DbModelMapping | None:
     return DbModelMapping(
         attributes,
         tuple(at_once),
-        tuple(prop for prop in lazy.values() if not _is_timeless(prop)),
+        tuple(
+            prop
+            for prop in lazy.values()
+            if not inherits(type(prop), ("default_value",), db.Property, db.ListProperty)
+        ),
         names,
         lazy,
-        issubclass(model_class, db.Expando),
     )
-
-
-def _is_timeless(prop: Any) -> bool:
-    return inherits(type(prop), ("default_value",), db.Property, db.ListProperty)
 
 
 def _is_made_by_db(model_class: Any) -> bool:
@@ -126,26 +122,4 @@ def _is_made_by_db(model_class: Any) -> bool:
         and inherits(model_class, ("__getattr__",), db.Model, db.Expando)
         and not any(hasattr(model_class, name) for name in (*SET_BY_DB, "_entity"))
         and inherits(model_class, MAKING, db.Model, db.Expando, polymodel.PolyModel)
-    )
-
-
-@functools.lru_cache(maxsize=4096)
-def is_dynamic(model_class: Any, name: str, _mapping: DbModelMapping) -> bool:
-    """Say whether an ``Expando`` keeps a property that its class does not define.
-
-    db refuses some names, and sets attributes of some others.
-
-    Args:
-        model_class: a subclass of ``db.Expando``.
-        name: the name of the property.
-        _mapping: the mapping of the class; a changed class has another, and so another answer.
-    """
-    try:
-        db.check_reserved_word(name)
-    except db.ReservedWordError:
-        return False
-    return (
-        not name.startswith("_")
-        and name != "self"
-        and not hasattr(getattr(model_class, name, None), "__set__")
     )

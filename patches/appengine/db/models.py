@@ -15,18 +15,15 @@ from typing import Any
 from google.appengine.ext import db
 from google.appengine.ext.db import polymodel
 
-from lazyentity.codec.undecoded import UNDECODED, undecoded_template
+from lazyentity.codec.undecoded import UNDECODED
 from lazyentity.patches.appengine.db.attributes import (
     ABSENT,
-    DynamicProperties,
     LazyAttributes,
-    allowed,
     value_for,
 )
 from lazyentity.patches.appengine.db.mappings import (
     SET_BY_DB,
     DbModelMapping,
-    is_dynamic,
     mapping_for,
 )
 from lazyentity.patches.appengine.db.seams import PART
@@ -39,7 +36,6 @@ _found = dict.get
 _new = object.__new__
 _new_attributes: Any = dict.__new__
 _set = object.__setattr__
-_store = dict.__setitem__
 
 
 def from_entity(original: Any, is_active: Callable[[], bool]) -> Any:
@@ -72,38 +68,22 @@ def _lazy_model(model_class: Any, entity: Any) -> Any:
         or entity.keys() != entity._index.shape.ordinals.keys()
     ):
         return None
-    dynamic = None
-    if mapping.is_expando:
-        dynamic = _dynamic_properties(model_class, entity, mapping)
-        if dynamic is None:
-            return None
+    is_expando = issubclass(model_class, db.Expando)
+    if is_expando and not mapping.names.issuperset(entity.keys()):
+        # db makes the models with dynamic properties.
+        return None
     attributes = _new_attributes(LazyAttributes)
     attributes._is_projection = None
     attributes._mapping = mapping
     attributes._source = entity
     _fill(attributes, SET_BY_DB, _entity=entity, _Model__namespace=entity.namespace())
-    if dynamic is not None:
+    if is_expando:
         # As the constructor does, which would take this argument for a property.
-        _fill(attributes, _from_entity=entity, _dynamic_properties=dynamic)
+        _fill(attributes, _from_entity=entity, _dynamic_properties={})
     model = _new(model_class)
     _set(model, "__dict__", attributes)
     _load_at_once(model, attributes, mapping, entity)
     return model
-
-
-def _dynamic_properties(model_class: Any, entity: Any, mapping: DbModelMapping) -> Any:
-    """Return the dynamic properties of a model; None, if db treats one of the names differently."""
-    names = [name for name in entity if name not in mapping.names]
-    if not all(is_dynamic(model_class, name, mapping) for name in names):
-        return None
-    dynamic = DynamicProperties()
-    dynamic._source = entity
-    _fill(dynamic, undecoded_template(names))
-    for name in names:
-        if _found(entity, name) is not UNDECODED:
-            # As of the model's attributes, see below.
-            _store(dynamic, name, allowed(name, entity[name]))
-    return dynamic
 
 
 def _load_at_once(model: Any, attributes: Any, mapping: DbModelMapping, entity: Any) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Final
 
 from lazyentity.patches.appengine.lasting import LastingSeam
-from lazyentity.patches.guard import AttributePath, Guard
+from lazyentity.patches.guard import Guard, paths_of
 from lazyentity.patches.registry import Seam, calling, replacing
 from lazyentity.patches.spec import ClientSpec
 
@@ -16,10 +16,9 @@ _DB = "google.appengine.ext.db"
 _POLYMODEL = f"{_DB}.polymodel"
 
 _CONVERSION = Seam(_DB, "Model.from_entity", replacing("appengine.db.models", "from_entity"))
+_PROPERTY_GET = Seam(_DB, "Property.__get__", replacing("appengine.db.attributes", "property_get"))
 _ENTRIES = (
-    Seam(_DB, "Property.__get__", replacing("appengine.db.attributes", "property_get")),
     Seam(_DB, "Model._to_entity", calling("appengine.db.writing", "to_entity")),
-    Seam(_DB, "Expando._to_entity", calling("appengine.db.writing", "expando_to_entity")),
     _CONVERSION,
 )
 
@@ -53,7 +52,8 @@ PART: Final = ClientSpec(
     needs=(_POLYMODEL,),
     conversion=_CONVERSION,
     guard=Guard(
-        [AttributePath(module, path) for module in _GONE_PAST for path in _GONE_PAST[module]],
+        # Writing goes past the descriptors of properties that were not read.
+        [_PROPERTY_GET, *paths_of(_GONE_PAST)],
         _ENTRIES,
     ),
     seams=[
@@ -61,18 +61,16 @@ PART: Final = ClientSpec(
             LastingSeam(_DB, path, replacing("appengine.db.attributes", "replace_getattr"))
             for path in ("Model.__getattr__", "Expando.__getattr__")
         ),
+        _PROPERTY_GET,
         *_ENTRIES,
     ],
     uses={
         _DB: (
-            "Expando._all_properties",
             "Expando._dynamic_properties",
             "Model._Model__set_property",
             "Model._entity",
             "Model._properties",
             "Model._unindexed_properties",
-            "_ALLOWED_EXPANDO_PROPERTY_TYPES",
-            "check_reserved_word",
         ),
         "google.appengine.api.datastore_types": ("_PROPERTY_MEANINGS", "_RAW_PROPERTY_MEANINGS"),
     },

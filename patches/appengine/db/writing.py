@@ -11,7 +11,7 @@ from google.appengine.datastore import entity_bytes_pb2 as entity_pb2
 from google.appengine.ext import db
 
 from lazyentity.codec.undecoded import UNDECODED
-from lazyentity.patches.appengine.db.attributes import DynamicProperties, LazyAttributes
+from lazyentity.patches.appengine.db.attributes import LazyAttributes
 from lazyentity.patches.appengine.db.seams import PART, VALIDATING
 from lazyentity.patches.inheritance import inherits
 
@@ -52,7 +52,6 @@ _FORMS: dict[type, _Form] = {
 }
 """The form of the values of a type: the fields of the message, and its meaning."""
 _NULL: _Form = ([], None)
-_DYNAMIC = (*_FORMS.values(), _NULL)
 
 
 def _forms_of(prop: Any) -> Sequence[_Form]:
@@ -72,14 +71,14 @@ def _form_of(message: Any) -> _Form:
 
 
 def _sent_unchanged(
-    index: Any, unread: Mapping[str, tuple[Sequence[_Form], bool | None]], unindexed: Any
+    index: Any, unread: Mapping[str, tuple[Sequence[_Form], bool]], unindexed: Any
 ) -> set[str]:
     """Return the names of the unread properties that db would send as they came.
 
     Args:
         index: of the lazy entity.
         unread: by name, the forms of values that db writes as it reads them, and whether the
-            property is a list; None leaves that open.
+            property is a list.
         unindexed: the names of the properties that the model does not index.
     """
     received = entity_pb2.EntityProto()
@@ -93,8 +92,7 @@ def _sent_unchanged(
         of_name = entries.get(name, ())
         multiple = {message.multiple for message, _ in of_name}
         # Of several values of what is no list, db keeps one.
-        is_one = len(of_name) == 1 or True in multiple
-        if is_one and len(multiple) == 1 and (is_list is None or is_list in multiple):
+        if multiple == {is_list} and (is_list or len(of_name) == 1):
             for message, is_raw in of_name:
                 form = _form_of(message)
                 is_sent_raw = name in unindexed or form[1] in _RAW_MEANINGS
@@ -141,34 +139,9 @@ def to_entity(original: Callable[[Any, Any], None], model: Any, entity: Any) -> 
     entity.set_unindexed_properties(unindexed)
 
 
-def expando_to_entity(original: Callable[[Any, Any], None], model: Any, entity: Any) -> None:
-    """Copy the values of an ``Expando``; as :func:`to_entity`."""
-    dynamic = model._dynamic_properties
-    if _source_of(model, entity) is None or type(dynamic) is not DynamicProperties:
-        original(model, entity)
-        return
-    super(db.Expando, model)._to_entity(entity)
-    unread = {
-        name: (_DYNAMIC, None)
-        for name in dynamic
-        if _found(dynamic, name) is UNDECODED and _found(entity, name) is UNDECODED
-    }
-    unchanged = _sent_unchanged(entity._index, unread, model._unindexed_properties)
-    for name in dynamic:
-        # Another thread may have read it meanwhile, or given it a value.
-        if (
-            name not in unchanged
-            or _found(dynamic, name) is not UNDECODED
-            or _found(entity, name) is not UNDECODED
-        ):
-            entity[name] = dynamic[name]
-    for name in entity.keys() - dynamic.keys() - model._all_properties:
-        del entity[name]
-
-
 def _source_of(model: Any, entity: Any) -> Any:
     """Return the attributes of a lazy model that was made of this entity; None for others."""
     attributes = model.__dict__
-    if type(attributes) is LazyAttributes and attributes.is_made_of(entity) and PART.is_intact():
+    if type(attributes) is LazyAttributes and attributes._source is entity and PART.is_intact():
         return attributes
     return None

@@ -14,8 +14,19 @@ from typing import Any
 
 from google.appengine.ext.ndb import eventloop, tasklets, utils
 
+from lazyentity.patches.appengine.ndb.seams import PART
+
 _MOST_LINES = 4096
-_thread = threading.local()
+
+
+class _Thread(threading.local):
+    """Whether a batched call is being added, and whether the guard was intact for its batch."""
+
+    is_adding = False
+    is_intact = False
+
+
+_thread = _Thread()
 
 
 class _Call:
@@ -30,14 +41,19 @@ class _Call:
         return "{}.add({}, {})".format(*self._parts)
 
 
-def add(_original: Callable[..., Any], batcher: Any, arg: Any, options: Any = None) -> Any:
+def add(original: Callable[..., Any], batcher: Any, arg: Any, options: Any = None) -> Any:
     """Add a call to a batch, as ``AutoBatcher.add`` does."""
+    calls = batcher._queues.get(options)
+    if calls is None:
+        # Once a batch, which is one RPC.
+        _thread.is_intact = PART.is_intact()
+    if not _thread.is_intact:
+        return original(batcher, arg, options)
     _thread.is_adding = True
     try:
         future = tasklets.Future(_Call(batcher, arg, options))
     finally:
         _thread.is_adding = False
-    calls = batcher._queues.get(options)
     if calls is None:
         utils.logging_debug(
             "AutoBatcher(%s): creating new queue for %r", batcher._todo_tasklet.__name__, options
@@ -58,7 +74,7 @@ def get_stack(original: Callable[..., Any], _is_active: Callable[[], bool]) -> C
     @functools.wraps(original)
     def get_stack(limit: int = 10) -> Any:
         __ndb_debug__ = "SKIP"  # noqa: F841  # the original leaves this function out of the stack
-        return () if getattr(_thread, "is_adding", False) else original(limit)
+        return () if _thread.is_adding else original(limit)
 
     return get_stack
 
@@ -71,10 +87,11 @@ def code_info(original: Callable[..., Any], _is_active: Callable[[], bool]) -> C
     @functools.wraps(original)
     def code_info(code: Any, lineno: Any = None) -> Any:
         found = known.get((id(code), lineno))
-        if found is not None and utils.DEBUG:
+        if found is not None:
             return found[1]
         text = original(code, lineno)
-        if utils.DEBUG:
+        # Without ndb's DEBUG it is empty.
+        if text:
             if len(known) >= _MOST_LINES:
                 known.clear()
             known[id(code), lineno] = code, text

@@ -6,7 +6,6 @@ properties ndb's own methods alone read the value; these may be bypassed.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from datetime import timedelta
@@ -79,7 +78,6 @@ class LegacyModelMapping:
         model_class: a subclass of ``ndb.Model``.
         taken: by stored name of a model's property, the entity's properties that make it; None, if
             ndb has to make the model.
-        names: the names of the properties of such an entity, each as often as it is there.
 
     Attributes:
         is_lazy: whether a model can be made lazily at all.
@@ -88,17 +86,13 @@ class LegacyModelMapping:
         declared: ndb's properties, by stored name.
         readings: by stored name, of the properties whose values ndb's own methods read.
         reading_of: the readings by the identity of the property.
-        counted: how often an entity has each part of a repeated structured property, by the path
-            of the part.
         is_constructed_empty: whether all that the constructor does is to make ``_values``.
         kind: the kind that a key must have; None, if a key must satisfy more than that.
         known: the properties of the class.
         writing: how such models are written; None, until one is.
     """
 
-    def __init__(
-        self, model_class: Any, taken: dict[bytes, tuple[str, ...]] | None, names: Collection[str]
-    ) -> None:
+    def __init__(self, model_class: Any, taken: dict[bytes, tuple[str, ...]] | None) -> None:
         self.known = model_class._properties
         self._known_count = len(self.known)
         self.is_lazy = taken is not None
@@ -114,7 +108,6 @@ class LegacyModelMapping:
         }
         # The readings keep the properties alive, so that no id is reused.
         self.reading_of = {id(reading.prop): reading for reading in self.readings.values()}
-        self.counted = _counted(self.declared, self.names, names)
         sets_plainly = inherits(model_class, ("__setattr__",), object, model.Expando)
         self.is_constructed_empty = (
             sets_plainly
@@ -163,36 +156,6 @@ def _take(model_class: Any, names: Collection[str]) -> dict[bytes, tuple[str, ..
     return taken
 
 
-def _counted(
-    declared: dict[bytes, Any], taken: dict[bytes, tuple[str, ...]], names: Collection[str]
-) -> tuple[tuple[list[str], int], ...]:
-    parts = {
-        name
-        for stored, prop in declared.items()
-        if prop._repeated and isinstance(prop, _Structured)
-        for name in taken[stored]
-        if "." in name
-    }
-    found = Counter(name for name in names if name in parts)
-    return tuple((name.split("."), count) for name, count in found.items())
-
-
-def counter_of(counted: tuple[tuple[list[str], int], ...]) -> Any:
-    """Return the counter that ndb leaves in a model, as it is when the model is made.
-
-    Args:
-        counted: as of :class:`LegacyModelMapping`.
-    """
-    counter = model._NestedCounter()
-    for path, count in counted:
-        counter.increment(path)
-        leaf = counter
-        for part in path:
-            leaf = leaf._NestedCounter__sub_counters[part]
-        leaf._set(count)
-    return counter
-
-
 # By class and shape.
 MAPPINGS: BoundedCache[tuple[Any, Any], LegacyModelMapping] = BoundedCache(MAX_BYTES)
 _known_mapping = MAPPINGS.get
@@ -212,7 +175,7 @@ def mapping_for(model_class: Any, index: Any) -> LegacyModelMapping:
     mapping = _known_mapping((model_class, shape)) if is_kept else None
     if mapping is not None and mapping.serves(model_class):
         return mapping
-    mapping = LegacyModelMapping(model_class, _take(model_class, index.names), index.entry_names())
+    mapping = LegacyModelMapping(model_class, _take(model_class, index.names))
     if is_kept:
         # The shape is in the key. A mapping itself has as many dicts and tuples of the same names.
         MAPPINGS.keep((model_class, shape), mapping, 4 * learned_bytes(None, shape.template))

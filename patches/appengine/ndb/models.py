@@ -24,11 +24,10 @@ from lazyentity.patches.appengine.messages import (
     Reference,
     index_of,
 )
-from lazyentity.patches.appengine.ndb.mappings import counter_of, mapping_for
+from lazyentity.patches.appengine.ndb.mappings import mapping_for
 from lazyentity.patches.appengine.ndb.seams import PART
 from lazyentity.patches.appengine.ndb.values import AppEngineValues, user_value
-from lazyentity.patches.appengine.profiling import counted_index
-from lazyentity.profiling import observer
+from lazyentity.patches.appengine.profiling import counted
 
 _Function = Callable[..., Any]
 
@@ -80,6 +79,28 @@ def property_get(original: _Function, _is_active: Callable[[], bool]) -> _Functi
         return value
 
     return __get__
+
+
+def key_hash(original: _Function, _is_active: Callable[[], bool]) -> _Function:
+    """Replace ``Key.__hash__``: ndb hashes a key five times to read it, and decodes it each time.
+
+    The hashes are ndb's: the application may have dicts of keys from before.
+    """
+    if PART.guard.foreign():
+        return original
+    pairs, bytes2str = Key.pairs, Key._bytes2str
+
+    @functools.lru_cache(maxsize=4096)
+    def hash_of(parts: Any) -> int:
+        return hash(tuple(tuple(bytes2str(None, part) for part in pair) for pair in parts))
+
+    @functools.wraps(original)
+    def __hash__(self: Any) -> Any:  # noqa: N807  # its name
+        if type(self) is Key and Key.pairs is pairs and Key._bytes2str is bytes2str:
+            return hash_of(self._Key__pairs)
+        return original(self)
+
+    return __hash__
 
 
 def from_pb(original: Any, is_active: Callable[[], bool]) -> Any:
@@ -192,7 +213,7 @@ def _model(index: Any, cls: Any, pb: Any, set_key: Any, ent: Any, key: Any) -> A
         _fill(values, ent._values)
     else:
         ent = _new(cls)
-    values._index = index if observer.data is None else counted_index(pb, index) or index
+    values._index = counted(pb, index)
     values._mapping = mapping
     values._model_class = chosen
     _fill(values, mapping.template)
@@ -205,8 +226,6 @@ def _model(index: Any, cls: Any, pb: Any, set_key: Any, ent: Any, key: Any) -> A
             attributes["_entity_key"] = key
         else:
             ent._key = key
-    if mapping.counted:
-        attributes["_subentity_counter"] = counter_of(mapping.counted)
     attributes["_projection"] = ()
     return ent
 

@@ -6,10 +6,8 @@ whose layout is one that ndb would write for it need not be read to be written.
 
 from __future__ import annotations
 
-import datetime
-from bisect import bisect_left, insort
 from collections.abc import Callable, Iterator
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from google.appengine.datastore.entity_bytes_pb2 import Property
 from google.appengine.ext.ndb import model
@@ -106,34 +104,8 @@ def layouts_of(prop: Any) -> frozenset[bytes]:
     return frozenset(found)
 
 
-class Kept(NamedTuple):
-    """The properties of an entity that ndb would write as they came, and the others of its model.
-
-    Attributes:
-        names: the names of the properties to write as they came, in order.
-        by_stored: the same names, by the names in ``_values``.
-        others: the names of the other properties, in order.
-    """
-
-    names: list[str]
-    by_stored: dict[bytes, str]
-    others: list[str]
-
-    def without(self, read: list[bytes]) -> tuple[list[str], list[str]]:
-        """Return ``names`` and ``others``, with the read properties among ``others``.
-
-        Args:
-            read: the names in ``_values`` of the read properties, perhaps with further names.
-        """
-        names, others = self.names, self.others
-        if read:
-            names, others = names.copy(), others.copy()
-            for stored in read:
-                name = self.by_stored.get(stored)
-                if name is not None:
-                    del names[bisect_left(names, name)]
-                    insort(others, name)
-        return names, others
+WrittenName = tuple[str, bytes | None]
+"""The name of a property, and its name in ``_values`` if ndb would write it as it came."""
 
 
 class Writing:
@@ -146,14 +118,12 @@ class Writing:
     Attributes:
         has_required: whether a property may be missing.
         preparing: the names of the properties that may change before they are written, in order.
-        plain: by name, the stored names of the properties that ndb alone writes, if the type of
-            the value is in ``_OWN_TYPES``.
     """
 
     def __init__(self, model_class: Any, mapping: Any) -> None:
         # Another thread can add a property to the class.
         defined = dict(model_class._properties)
-        self._names = frozenset(defined)
+        self._names = sorted(defined)
         serialises = all(
             inherits(type(prop), ("_serialize",), model.Property, model.StructuredProperty)
             for prop in defined.values()
@@ -162,43 +132,28 @@ class Writing:
             prop._required or not inherits(type(prop), ("_is_initialized",), model.Property)
             for prop in defined.values()
         )
-        self.preparing = sorted(
+        self.preparing = [
             name
-            for name, prop in defined.items()
-            if not inherits(prop, ("_prepare_for_put",), model.Property)
-        )
-        self.plain = {name: name.encode() for name, prop in defined.items() if _is_plain(prop)}
+            for name in self._names
+            if not inherits(defined[name], ("_prepare_for_put",), model.Property)
+        ]
         self._layouts = {
             stored.decode(): (layouts_of(prop), prop._repeated)
             for stored, prop in mapping.declared.items()
             if serialises and mapping.names[stored] == (stored.decode(),)
         }
         # By the layouts of an entity.
-        self._kept: BoundedCache[bytes, Kept] = BoundedCache(MAX_BYTES // 64)
+        self._written: BoundedCache[bytes, list[WrittenName]] = BoundedCache(MAX_BYTES // 64)
 
-    def may_run_code(self, name: str, values: Any) -> bool:
-        """Say whether writing a property may run code that is not ndb's.
-
-        Args:
-            name: of the property.
-            values: of the model.
-        """
-        stored = self.plain.get(name)
-        value: Any = None if stored is None else dict.get(values, stored)
-        if type(value) is _BaseValue:
-            value = value.b_val
-        return stored is None or type(value) not in _OWN_TYPES
-
-    def kept(self, index: Any) -> Kept:
-        """Return the properties that ndb would write as they came."""
+    def names(self, index: Any) -> list[WrittenName]:
+        """Return the names of the properties in order; ``index`` is of the entity."""
         layouts = index.layouts()
-        kept = self._kept.get(layouts)
-        if kept is None:
-            names = sorted(self._find_kept(index, layouts))
-            by_stored = {name.encode(): name for name in names}
-            kept = Kept(names, by_stored, sorted(self._names.difference(names)))
-            self._kept.keep(layouts, kept, len(layouts) + 200 * len(self._names))
-        return kept
+        names = self._written.get(layouts)
+        if names is None:
+            kept = set(self._find_kept(index, layouts))
+            names = [(name, name.encode() if name in kept else None) for name in self._names]
+            self._written.keep(layouts, names, len(layouts) + 200 * len(names))
+        return names
 
     def _find_kept(self, index: Any, layouts: bytes) -> Iterator[str]:
         by_name: dict[str, list[bytes]] = {}
@@ -208,29 +163,6 @@ class Writing:
             allowed, is_repeated = self._layouts.get(name, (frozenset(), False))
             if (is_repeated or len(found) == 1) and allowed.issuperset(found):
                 yield name
-
-
-_BaseValue = model._BaseValue
-_OWN_TYPES = frozenset(
-    (bool, bytes, datetime.date, datetime.datetime, datetime.time, float, int, str, type(None))
-)
-_PLAIN_TYPES = frozenset(
-    (
-        model.BlobProperty,
-        model.BooleanProperty,
-        model.DateProperty,
-        model.DateTimeProperty,
-        model.FloatProperty,
-        model.IntegerProperty,
-        model.StringProperty,
-        model.TextProperty,
-        model.TimeProperty,
-    )
-)
-
-
-def _is_plain(prop: Any) -> bool:
-    return type(prop) in _PLAIN_TYPES and bool(layouts_of(prop)) and not prop._repeated
 
 
 def writing_of(entity: Any) -> Writing | None:

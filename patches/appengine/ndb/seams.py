@@ -13,21 +13,26 @@ from lazyentity.patches.spec import ClientSpec
 
 _PACKAGE = "google.appengine.ext.ndb"
 _CONTEXT = f"{_PACKAGE}.context"
+_KEY = f"{_PACKAGE}.key"
 _MODEL = f"{_PACKAGE}.model"
 _POLYMODEL = f"{_PACKAGE}.polymodel"
 _UTILS = f"{_PACKAGE}.utils"
 
 _ENTRIES = (
     Seam(_CONTEXT, "AutoBatcher.add", calling("appengine.ndb.futures", "add")),
+    Seam(_KEY, "Key.__hash__", replacing("appengine.ndb.models", "key_hash")),
     Seam(_MODEL, "Model._from_pb", replacing("appengine.ndb.models", "from_pb")),
     Seam(_MODEL, "Model._prepare_for_put", calling("appengine.ndb.writing", "prepare_for_put")),
     Seam(_MODEL, "Model._to_pb", calling("appengine.ndb.writing", "to_pb")),
     Seam(_MODEL, "ModelAdapter.pb_to_entity", calling("appengine.ndb.models", "pb_to_entity")),
-    Seam(_MODEL, "Property.__get__", replacing("appengine.ndb.models", "property_get")),
     Seam(_POLYMODEL, "PolyModel._from_pb", replacing("appengine.ndb.models", "poly_from_pb")),
-    Seam(_UTILS, "code_info", replacing("appengine.ndb.futures", "code_info")),
     Seam(_UTILS, "get_stack", replacing("appengine.ndb.futures", "get_stack")),
 )
+_GONE_PAST_ENTRIES = (
+    Seam(_MODEL, "Property.__get__", replacing("appengine.ndb.models", "property_get")),
+    Seam(_UTILS, "code_info", replacing("appengine.ndb.futures", "code_info")),
+)
+"""Entries that ndb calls less often: neither written models nor batched calls are shown."""
 
 # Methods of classes of ndb. Where a class of the application overrides one, ndb's methods do it.
 CONSTRUCTING: Final = ("__init__", "_Model__get_arg", "_set_attributes")
@@ -95,11 +100,12 @@ PART: Final = ClientSpec(
     guard=Guard(
         [
             *(AttributePath(_MODEL, path) for path in _GONE_PAST),
-            AttributePath(f"{_PACKAGE}.key", "Key.__new__"),
+            *(AttributePath(_KEY, f"Key.{name}") for name in ("__new__", "_bytes2str", "pairs")),
+            *_GONE_PAST_ENTRIES,
         ],
         _ENTRIES,
     ),
-    seams=_ENTRIES,
+    seams=(*_ENTRIES, *_GONE_PAST_ENTRIES),
     uses={
         _CONTEXT: (
             "AutoBatcher._limit",
@@ -107,13 +113,10 @@ PART: Final = ClientSpec(
             "AutoBatcher._queues",
             "AutoBatcher._todo_tasklet",
         ),
-        f"{_PACKAGE}.key": ("Key._Key__app", "Key._Key__namespace", "Key._Key__pairs"),
+        _KEY: ("Key._Key__app", "Key._Key__namespace", "Key._Key__pairs"),
         _MODEL: (
             "_BaseValue",
             "_EPOCH",
-            "_NestedCounter._NestedCounter__sub_counters",
-            "_NestedCounter._set",
-            "_NestedCounter.increment",
             "Model._check_initialized",
             "Model._entity_key",
             "Model._key",

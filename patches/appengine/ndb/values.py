@@ -102,11 +102,6 @@ def user_value(values: AppEngineValues, reading: Any) -> Any:
         values: of the model.
         reading: of the property, in the mapping of the model.
     """
-    kind = reading.user_kind
-    if kind is not None:
-        value = values._index.contents(reading.name, _EMPTY_LIST, kind is str)
-        if value is None or type(value) is kind:
-            return value
     base = values._compute(reading.prop._name)
     if type(base) is not _BaseValue:
         return base

@@ -6,13 +6,12 @@ That needs a form that ndb would write as it reads it; see
 
 from __future__ import annotations
 
-from bisect import bisect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from lazyentity.codec.undecoded import UNDECODED
 from lazyentity.patches.appengine.messages import EntityProto
-from lazyentity.patches.appengine.ndb.property_layout import Kept, Writing, writing_of
+from lazyentity.patches.appengine.ndb.property_layout import WrittenName, writing_of
 from lazyentity.patches.appengine.ndb.seams import PART
 from lazyentity.patches.appengine.ndb.values import AppEngineValues
 
@@ -61,56 +60,38 @@ def to_pb(
         writing = writing_of(entity)
     if writing is None:
         return original(entity, pb, allow_partial, set_key)
-    kept = writing.kept(values._index)
-    if not kept.names:
+    names = writing.names(values._index)
+    if all(stored is None for _, stored in names):
         return original(entity, pb, allow_partial, set_key)
     if not allow_partial and writing.has_required:
         entity._check_initialized()
     pb = EntityProto()
     if set_key:
         entity._key_to_pb(pb)
-    _serialise(entity, writing, kept, pb)
+    _serialise(entity, names, pb)
     return pb
 
 
-def _serialise(entity: Any, writing: Writing, kept: Kept, pb: Any) -> None:
+def _serialise(entity: Any, names: Sequence[WrittenName], pb: Any) -> None:
     """Add the properties of a model to its entity, in the order of their names, as ndb does.
 
     Args:
         entity: a model.
-        writing: of the model.
-        kept: of the model.
+        names: of its properties.
         pb: the entity.
     """
-    values, properties, projection = entity._values, entity._properties, entity._projection
+    values, projection = entity._values, entity._projection
     fields = values._index.fields
     # ndb, too, takes the properties before it writes the first one, which may change them.
-    taken = properties.copy()
-    written: str | None = None
-    read: list[bytes] | None = None
-    while read is None:
-        read = _read(values)
-        unread, others = kept.without(read)
-        merged = 0
-        if written is not None:
-            merged, others = bisect(unread, written), others[bisect(others, written) :]
-        for name in others:
-            position = bisect(unread, name)
-            if position > merged:
-                pb.MergeFromString(fields(unread[merged:position]))
-                merged = position
-            # It can also read properties that follow, or give them values.
-            may_change = merged < len(unread) and writing.may_run_code(name, values)
-            taken[name]._serialize(entity, pb, projection=projection)
-            if may_change and _read(values) != read:
-                written, read = name, None
-                break
-    pb.MergeFromString(fields(unread[merged:]))
-
-
-def _read(values: AppEngineValues) -> list[bytes]:
-    """Return the stored names of the values that were read, assigned or deleted."""
-    # Each is looked up by its name, as ndb does: another thread can change the values.
-    return [
-        stored for stored in values._mapping.template if _found(values, stored) is not UNDECODED
-    ]
+    taken = entity._properties.copy()
+    unread: list[str] = []
+    for name, stored in names:
+        # Asked now: the properties before it can have read it, or given it a value.
+        if stored is not None and _found(values, stored) is UNDECODED:
+            unread.append(name)
+            continue
+        if unread:
+            pb.MergeFromString(fields(unread))
+            unread.clear()
+        taken[name]._serialize(entity, pb, projection=projection)
+    pb.MergeFromString(fields(unread))

@@ -158,6 +158,7 @@ class Twins(RuleBasedStateMachine):
     @rule()
     def materialize(self) -> None:
         self.both(lazyentity.materialize)
+        self.both(lambda entity: sorted(map(repr, lazyentity.to_dict(entity).items())))
 
     @rule()
     def write(self) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from google.appengine.api import datastore, datastore_errors, datastore_types, users
+from google.appengine.api import datastore, datastore_types, users
 from google.appengine.ext import ndb
 from hypothesis import given
 
@@ -105,15 +105,6 @@ def test_reads_and_writes() -> None:
     del entity["text"]
     datastore.Put([entity])
     assert "text" not in datastore.Get(key)
-
-
-@pytest.mark.usefixtures("patched")
-def test_projections_cannot_be_written() -> None:
-    stored()
-    (entity,) = datastore.Query("Kind", projection=["flag"]).Run()
-    assert entity.is_projection()
-    with pytest.raises(datastore_errors.BadRequestError, match="partial entity"):
-        datastore.Put(entity)
 
 
 @pytest.mark.usefixtures("patched")

@@ -185,7 +185,8 @@ def deleting(name: str) -> Callable[[Any], None]:
     return lambda entity: delattr(entity, name)
 
 
-_DESCRIBED_APART = ("_values", "_properties")
+# App Engine's ndb counts in the last one while it makes a model, and leaves it there.
+_DESCRIBED_APART = ("_values", "_properties", "_subentity_counter")
 
 
 def model_form(entity: Any, snapshot: Callable[[Any], Any], described: Callable[[Any], Any]) -> Any:

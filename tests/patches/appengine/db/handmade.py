@@ -6,7 +6,6 @@ from typing import Any
 
 from google.appengine.api import datastore
 from google.appengine.ext import db
-from google.appengine.ext.db import polymodel
 
 APP = "app"
 
@@ -88,18 +87,6 @@ CLASSES = {
     ),
 }
 """Classes whose models db makes itself."""
-
-
-class Animal(polymodel.PolyModel):
-    """The root of a hierarchy."""
-
-    legs = db.IntegerProperty()
-
-
-class Cat(Animal):
-    """A class of the hierarchy."""
-
-    name = db.StringProperty()
 
 
 class Strict(db.Model):

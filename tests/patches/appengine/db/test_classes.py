@@ -9,17 +9,12 @@ from unittest import mock
 import pytest
 from google.appengine.ext import db
 
-from tests.patches.appengine.db.handmade import CLASSES, Cat, raw_entity
+from tests.patches.appengine.db.handmade import CLASSES, raw_entity
 from tests.patches.appengine.db.pairs import (
-    Pair,
     is_lazy,
     is_raised,
     lazy_model,
     made_alike,
-    patched,
-    seen,
-    snapshot,
-    stock_model,
 )
 from tests.support.concurrency import switching_often, together
 
@@ -30,43 +25,6 @@ def test_made_by_db(kind: Any) -> None:
     values = dict.fromkeys(("name", "app", "key", "key_name", "parent", "self"), "n")
     raw = raw_entity(kind.kind(), **values)
     assert is_raised(made_alike(raw)) or not is_lazy(lazy_model(raw))
-
-
-class Loose(db.Expando):
-    """A class with attributes that entities may have properties of the same name of."""
-
-    name = db.StringProperty()
-    constant = "of the class"
-
-    def _get(self) -> Any:
-        return ["got", vars(self).get("_virtual")]
-
-    def _set(self, value: Any) -> None:
-        self._virtual = value
-
-    virtual = property(_get, _set)
-    fixed = property(_get)
-
-    def method(self) -> str:
-        """Do nothing."""
-        return "of the class"
-
-
-@pytest.mark.parametrize(
-    "name",
-    [
-        *("constant", "method", "virtual", "fixed", "_hidden", "_name", "_entity", "_app"),
-        *("self", "key", "key_name", "parent", "put", "kind", "__dict__", "other"),
-    ],
-)
-def test_dynamic_properties_of_any_name(name: str) -> None:
-    """Those that db sets as attributes, or refuses, are treated as in stock."""
-    raw = raw_entity("Loose", **{"name": "n", name: "value"})
-    if not is_raised(made_alike(raw)):
-        pair = Pair.from_raw(raw)
-        pair.both(lambda model: getattr(model, name))
-        pair.both(lambda model: sorted(model.dynamic_properties()))
-        pair.agree()
 
 
 @pytest.mark.parametrize("is_there", [False, True])
@@ -88,24 +46,6 @@ def test_defaults_that_depend_on_the_time(is_there: bool) -> None:
         next(numbers)
         assert model.added == moment
         assert model.counted == ("c" if is_there else "default 0")
-
-
-def test_patch_and_unpatch() -> None:
-    """The methods that lazy models need stay, and do what stock's do for all others."""
-    raw, model = raw_entity("Animal", legs=4), Cat(legs=3)
-
-    def read() -> Any:
-        return seen(lambda: model.unknown), seen(lambda: model._unknown), snapshot(Cat(legs=3))[1]
-
-    before = read()
-    assert "Model' object" not in before[0][2]
-    with patched():
-        lazy = db.model_from_protobuf(raw)
-        assert read() == before
-    assert read() == before
-    assert is_lazy(lazy)
-    assert not is_lazy(db.model_from_protobuf(raw))
-    assert snapshot(lazy) == snapshot(stock_model(raw))
 
 
 class Tagged(db.Model):

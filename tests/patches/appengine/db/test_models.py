@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import copy
 import functools
+import operator
+import pickle
 from collections.abc import Callable
 from typing import Any
 
+import pytest
+from google.appengine.api import datastore_errors
+from google.appengine.datastore import entity_bytes_pb2 as entity_pb2
 from google.appengine.ext import db
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import rule
 
@@ -23,7 +28,9 @@ from tests.patches.appengine.db.model_strategies import (
 from tests.patches.appengine.db.pairs import (
     Pair,
     is_lazy,
+    is_raised,
     lazy_model,
+    seen,
     snapshot,
     stock_model,
     written,
@@ -88,7 +95,9 @@ def test_models_outlive_the_patch(stored: Stored) -> None:
 @given(stored=stored_entities())
 def test_models_are_lazy(stored: Stored) -> None:
     """The tests above would pass as well if nothing was."""
-    model = Pair.assumed(stored.raw).lazy
+    pair = Pair.assumed(stored.raw)
+    assume(not pair.stock.dynamic_properties())
+    model = pair.lazy
     names = {"_parent", "_parent_key", "_app", "_entity", "_Model__namespace"}
     assert is_lazy(model)
     lazy_names = names_in_storage(model) - names - {"_from_entity", "_dynamic_properties", "_noise"}
@@ -178,3 +187,71 @@ class DbTwins(Twins):
 def test_operations_in_any_order() -> None:
     """After each of any sequence of operations the two cannot be told apart."""
     run(DbTwins)
+
+
+GOOD = {"required": "r", "number": 1, "checked": "c", "plain": "p"}
+BAD: dict[str, dict[str, Any]] = {
+    "required": {"required": None},
+    "number": {"number": "text"},
+    "checked": {"checked": "bad"},
+}
+
+
+def _malformed() -> bytes:
+    proto = entity_pb2.EntityProto.FromString(raw_entity("Strict", **GOOD))
+    next(entry for entry in proto.property if entry.name == "number").value.stringValue = b"\xff"
+    raw: bytes = proto.SerializeToString()
+    return raw
+
+
+CASES = {name: raw_entity("Strict", **{**GOOD, **values}) for name, values in BAD.items()}
+CASES["missing"] = raw_entity("Strict", **{**GOOD, "required": []})
+CASES["malformed"] = _malformed()
+FAILING = {**{name: name for name in BAD}, "missing": "required", "malformed": "number"}
+
+
+NEEDING_ALL: list[Callable[[Any], Any]] = [
+    lambda model: dict(vars(model)),
+    db.to_dict,
+    pickle.dumps,
+    copy.copy,
+]
+"""Functions that need all values."""
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_error_of_making_the_model_is_that_of_reading(case: str) -> None:
+    """At every read of that one property, with a note, and of all; the rest can be read."""
+    raw, failing = CASES[case], FAILING[case]
+    stock = seen(lambda: stock_model(raw))
+    assert is_raised(stock)
+    model = lazy_model(raw)
+    assert is_lazy(model)
+    for name, value in GOOD.items():
+        if name != failing:
+            assert getattr(model, name) == value
+    read: Any = operator.attrgetter(failing)
+    for use in (read, read, *NEEDING_ALL):
+        model = model if use is read else lazy_model(raw)
+        assert _without_trace(seen(lambda: use(model))) == _without_trace(stock)  # noqa: B023
+    with pytest.raises(datastore_errors.Error) as caught:
+        read(lazy_model(raw))
+    notes = "".join(caught.value.__notes__)
+    assert repr(failing) in notes
+    assert "Strict" in notes
+
+
+def _without_trace(result: Any) -> Any:
+    # The text of an error of the API has a traceback in it.
+    return (*result[:2], result[2].splitlines()[0])
+
+
+def test_an_attribute_error_is_not_taken_for_a_missing_attribute() -> None:
+    """An AttributeError would tell db that there is no value, and data would be lost."""
+    raw = raw_entity("Strict", **{**GOOD, "checked": "worse"})
+    assert seen(lambda: stock_model(raw))[1] is AttributeError
+    model = lazy_model(raw)
+    for read in (lambda: model.checked, lambda: model._checked, lambda: dict(vars(model))):
+        with pytest.raises(RuntimeError, match="checked") as caught:
+            read()
+        assert isinstance(caught.value.__cause__, AttributeError)

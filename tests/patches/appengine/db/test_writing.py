@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from google.appengine.api import datastore
 from google.appengine.datastore import entity_bytes_pb2 as entity_pb2
 from google.appengine.ext import db
 
@@ -17,8 +16,7 @@ from tests.patches.appengine.db.pairs import (
     stock_model,
     written,
 )
-from tests.patches.models.changing import CHANGES, act, assign, writing_and_changing
-from tests.support.changing import adding_and_deleting, meanwhile
+from tests.patches.models.changing import CHANGES, act, writing_and_changing
 
 # By name, a property and a value that db writes as it reads it.
 PROPERTIES: dict[str, tuple[Any, Any]] = {
@@ -35,10 +33,9 @@ PROPERTIES: dict[str, tuple[Any, Any]] = {
     "strings": (db.StringListProperty(), ["a", "b"]),
 }
 VALUES = {name: value for name, (_, value) in PROPERTIES.items()}
-VALUES |= {"dynamic": "d", "dynamics": [1, 2]}
-Everything: Any = type(db.Expando)(
+Everything: Any = type(db.Model)(
     "Everything",
-    (db.Expando,),
+    (db.Model,),
     {
         **{name: prop for name, (prop, _) in PROPERTIES.items()},
         "day": db.DateProperty(),
@@ -83,7 +80,7 @@ def test_unread_properties_go_back_as_they_came() -> None:
 def test_properties_that_are_indexed_otherwise_now() -> None:
     """The model's class says which are."""
     proto = entity_pb2.EntityProto.FromString(raw_entity("Everything", **VALUES))
-    moved = {"string", "hidden", "dynamic", "text", "blob"}
+    moved = {"string", "hidden", "text", "blob"}
     fields = proto.property, proto.raw_property
     kept = [[entry for entry in entries if entry.name not in moved] for entries in fields]
     taken = [[entry for entry in entries if entry.name in moved] for entries in fields]
@@ -104,7 +101,7 @@ class Hooked(db.StringProperty):
         return super().get_value_for_datastore(model_instance)
 
 
-class ChangingAccount(db.Expando):
+class ChangingAccount(db.Model):
     balance = db.IntegerProperty()
     hooked = Hooked()
     limit = db.IntegerProperty()
@@ -115,18 +112,9 @@ class ChangingAccount(db.Expando):
 _ACCOUNT = {"balance": 1, "hooked": "h", "limit": 2, "owner": "o", "tags": ["a", "b"]}
 
 
-def _swap(model: Any) -> None:
-    del model.dynamic
-    model.later = 5
-
-
 _CHANGES: dict[str, Callable[[Any], object]] = {
     **{name: CHANGES[name] for name in ("assigns", "replaces", "changes a list")},
-    "reads": lambda one: (one.balance, one.limit, one.owner, one.dynamic),
-    "adds": lambda one: setattr(one, "later", 5),
-    "deletes": lambda one: delattr(one, "dynamic"),
-    "swaps": _swap,
-    "assigns dynamic ones": lambda one: assign(one, dynamic="new", other=4),
+    "reads": lambda one: (one.balance, one.limit, one.owner),
     "changes the entity": lambda one: one._entity.update({"balance": 10, "limit": 20, "new": 1}),
 }
 
@@ -134,34 +122,7 @@ _CHANGES: dict[str, Callable[[Any], object]] = {
 @pytest.mark.parametrize("change", _CHANGES.values(), ids=_CHANGES)
 def test_a_property_changes_the_others(change: Callable[[Any], object]) -> None:
     """The message is that of stock, and so is the model afterwards."""
-    pair = Pair.from_raw(raw_entity("ChangingAccount", dynamic="d", other=3, **_ACCOUNT))
+    pair = Pair.from_raw(raw_entity("ChangingAccount", **_ACCOUNT))
     pair.both(writing_and_changing(written, change))
     pair.agree()
     pair.both(written)
-
-
-_NAMES = [f"p{number}" for number in range(20)]
-_WIDE = {name: number for number, name in enumerate(_NAMES)}
-
-
-ChangingWide: Any = type(db.Model)(
-    "ChangingWide", (db.Model,), {name: db.IntegerProperty() for name in _NAMES}
-)
-
-
-@pytest.mark.usefixtures("frequent_switches")
-def test_another_thread_changes_the_entity() -> None:
-    """Models have all that stays in it, and making one does not fail."""
-    raw = raw_entity("ChangingWide", **_WIDE)
-    with patched():
-        for _ in range(10):
-            entity = datastore.Entity._FromPb(entity_pb2.EntityProto.FromString(raw))
-
-            def act(entity: Any = entity) -> None:
-                for turn in range(40):
-                    if turn % 8 == 0:
-                        _ = entity[_NAMES[turn // 8]]
-                    model = ChangingWide.from_entity(entity)
-                    assert {name: getattr(model, name) for name in _NAMES} == _WIDE
-
-            meanwhile(adding_and_deleting(entity), act)

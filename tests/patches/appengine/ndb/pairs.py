@@ -104,9 +104,6 @@ def snapshot(value: Any) -> Any:
         return kind, snapshot(value.lat), snapshot(value.lon)
     if kind in (users.User, ndb.BlobKey):
         return kind, {name: snapshot(item) for name, item in vars(value).items()}
-    if kind is model._NestedCounter:
-        counters = value._NestedCounter__sub_counters.items()
-        return kind, value._absolute_counter(), {name: snapshot(each) for name, each in counters}
     if kind is Raised:
         return kind, value
     assert kind in _SIMPLE, f"no model holds a {kind}"

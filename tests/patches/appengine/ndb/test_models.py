@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import copy
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -11,33 +10,32 @@ import pytest
 from google.appengine.api import datastore_errors
 from google.appengine.datastore.entity_bytes_pb2 import EntityProto
 from google.appengine.ext import ndb
-from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.stateful import rule
 
 from lazyentity.packed.appengine import PackedProperty
 from tests.patches.appengine.ndb.pairs import (
     Pair,
-    described,
     fixed_now,
     lazy_model,
     snapshot,
     stock_model,
+    written,
 )
 from tests.patches.appengine.ndb.strategies import (
-    Address,
-    Family,
     changed_entities,
     serialised,
     shop,
     stored_entities,
 )
 from tests.patches.appengine.services import fresh
-from tests.patches.models.cases import ENTITIES, ModelCases, Operation
+from tests.patches.models.cases import ModelCases, Operation
+from tests.patches.models.changing import CHANGES, act, assign, writing_and_changing
 from tests.patches.models.machine import ModelTwins, run
 from tests.patches.models.packed import Context, PackedCases, orders
-from tests.patches.models.pairs import FEWER, is_lazy
+from tests.patches.models.pairs import is_lazy
 from tests.patches.models.shapes import Stored
+from tests.support.snapshots import Raised
 
 
 class TestModels(ModelCases):
@@ -62,41 +60,6 @@ class TestModels(ModelCases):
         known = stored.shape.model_class._properties
         names = [each.name for each in (*entity.property, *entity.raw_property)]
         return any(name.partition(".")[0] not in known for name in names)
-
-    @FEWER
-    @given(stored=ENTITIES)
-    def test_described_properties(self, stored: Stored) -> None:
-        """The properties are the same, those that the class does not define included."""
-        pair = Pair.assumed(stored.raw)
-        pair.both(described)
-        pair.agree()
-
-    @FEWER
-    @given(stored=ENTITIES)
-    def test_what_memcache_gets(self, stored: Stored) -> None:
-        """The entity that a model becomes is the same, read or not, with its key or without."""
-        pair = Pair.assumed(stored.raw)
-        pair.both(lambda entity: entity._to_pb(set_key=False))
-        pair.both(lambda entity: entity._to_pb())
-        pair.both(lambda entity: entity._to_pb(allow_partial=True))
-        pair.agree()
-        pair.both(lambda entity: entity._to_pb(set_key=False))
-
-
-@pytest.mark.parametrize("streets", [[], ["a"], ["a", None, "b"]])
-def test_the_counter_of_structured_properties(streets: list[str | None]) -> None:
-    """It counts each part of a repeated structured property, and ndb leaves it in the model."""
-    homes = [Address(street=street) for street in streets]
-    raw = serialised(Family(id=1, homes=homes, count=3))
-    stock, lazy = stock_model(raw), lazy_model(raw)
-    assert is_lazy(lazy)
-    assert lazy._values._undecoded() == list(lazy._values)
-    assert hasattr(lazy, "_subentity_counter") is bool(streets)
-    assert vars(lazy).keys() == vars(stock).keys()
-    assert dir(lazy) == dir(stock)
-    assert snapshot(lazy) == snapshot(stock)
-    copied = copy.copy(lazy)
-    assert vars(copied).keys() == vars(copy.copy(stock)).keys()
 
 
 class Twins(ModelTwins):
@@ -125,6 +88,37 @@ class Twins(ModelTwins):
 def test_operations_in_any_order() -> None:
     """After each of any sequence of operations the two cannot be told apart."""
     run(Twins)
+
+
+class Hooked(ndb.StringProperty):
+    """A property that runs code when it is written."""
+
+    def _to_base_type(self, value: Any) -> Any:
+        act()
+        return super()._to_base_type(value)
+
+
+class ChangingAccount(ndb.Model):
+    balance = ndb.IntegerProperty()
+    flag = ndb.BooleanProperty()
+    hooked = Hooked()
+    limit = ndb.IntegerProperty()
+    owner = ndb.StringProperty()
+    tags = ndb.StringProperty(repeated=True)
+    zone = ndb.FloatProperty()
+
+
+_VALUES = {"balance": 1, "hooked": "h", "limit": 2, "owner": "o", "tags": ["a", "b"]}
+
+
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
+def test_a_property_changes_the_others(change: Callable[[Any], object]) -> None:
+    """The message is that of stock, and so is the model afterwards."""
+    pair = Pair.from_raw(serialised(ChangingAccount(id=1, flag=True, zone=1.5, **_VALUES)))
+    sent = pair.both(writing_and_changing(written, change, lambda one: assign(one, hooked="new")))
+    assert not isinstance(sent, Raised)
+    pair.agree()
+    pair.both(written)
 
 
 def test_a_property_that_receives_values_in_its_own_way() -> None:

@@ -20,7 +20,6 @@ from tests.patches.appengine.ndb.strategies import (
     Anything,
     Cat,
     Person,
-    Shop,
     shop,
 )
 from tests.patches.appengine.services import fresh, lazily
@@ -120,16 +119,6 @@ def _run(scenario: Scenario, lazy: bool | None) -> Any:
     return result, *seen, snapshot(ndb.Query().order(ndb.Model.key).fetch())
 
 
-def _tasklets() -> Any:
-    @ndb.tasklet
-    def read() -> Any:
-        first, second = yield ndb.Key("Person", 1).get_async(), ndb.Key("Hooked", 1).get_async()
-        third = yield ndb.Key("Person", 404).get_async()
-        raise ndb.Return([first, second, third])
-
-    return read().get_result()
-
-
 def _read_change_put() -> Any:
     found = ndb.get_multi([ndb.Key("Shop", 5), keys()[0]])
     found[0].string = "b"
@@ -137,13 +126,11 @@ def _read_change_put() -> Any:
     return ndb.put_multi(found)
 
 
-def _in_transaction(error: type[Exception] | None = None) -> Any:
+def _in_transaction() -> Any:
     def change() -> Any:
         person = ndb.Key("Person", 1).get()
         person.name += "!"
         person.put()
-        if error:
-            raise error
         return person.name
 
     return ndb.transaction(change)
@@ -175,22 +162,12 @@ SCENARIOS: dict[str, Scenario] = {
     "more than a batch": _more_than_a_batch,
     "wrong options": lambda: ndb.Key("Person", 1).get(use_cache="no"),
     "a hook that raises": _hook_raises,
-    "tasklets": _tasklets,
-    "get_by_id": lambda: [Shop.get_by_id(5), Person.get_by_id(2)],
     "get_or_insert": lambda: [Person.get_or_insert("new", name="new"), Cat.get_by_id(1)],
     "query of all": lambda: ndb.Query().order(ndb.Model.key).fetch(),
-    "query with a filter": lambda: Person.query(Person.name == "one").fetch(),
     "query of a hierarchy": lambda: [*Animal.query(), *Cat.query()],
-    "query with several filters": lambda: Person.query(Person.name.IN(["one", "two"])).fetch(),
-    "query of dynamic properties": lambda: Anything.query(
-        ndb.GenericProperty("other") == "o"
-    ).fetch(),
-    "map": lambda: Person.query().map(lambda person: person.name),
-    "keys": lambda: Person.query().fetch(keys_only=True),
     "put": _read_change_put,
     "put untouched": lambda: ndb.put_multi([each for each in ndb.get_multi(keys()) if each]),
     "changed in a transaction": _in_transaction,
-    "rolled back": lambda: _in_transaction(ndb.Rollback),
     "projection": lambda: Person.query().fetch(projection=[Person.name]),
 }
 NOT_LAZY: dict[str, bool | None] = {
