@@ -4,28 +4,28 @@ from __future__ import annotations
 
 import contextlib
 import os
+import unittest.mock
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
-from google.auth.credentials import AnonymousCredentials
 from google.cloud import datastore
 from google.cloud.environment_vars import GCD_HOST
 
 from lazyentity.bench.entities import PROJECT
 from lazyentity.bench.server.process import LoopbackServer
 
-_PUT_AT_ONCE = 100
+
+def found(port: int, variable: str = GCD_HOST) -> AbstractContextManager[object]:
+    """Have the clients that are made while inside find a server, without credentials."""
+    return unittest.mock.patch.dict(os.environ, {variable: f"127.0.0.1:{port}"})
 
 
 @contextlib.contextmanager
 def client(grpc_port: int) -> Iterator[datastore.Client]:
     """A stock client of the loopback server, over gRPC, whose connection is closed at the end."""
-    # Under the emulator variable the client makes credentials itself and refuses any given.
-    credentials = None
-    if GCD_HOST not in os.environ:
-        credentials = AnonymousCredentials()
-    made = datastore.Client(project=PROJECT, credentials=credentials, _use_grpc=True)
-    made.base_url = f"http://127.0.0.1:{grpc_port}"
+    with found(grpc_port):
+        made = datastore.Client(project=PROJECT, _use_grpc=True)
     try:
         yield made
     finally:
@@ -52,6 +52,5 @@ def serving(entities: Sequence[datastore.Entity], clients: int = 1) -> Iterator[
 
 def store(to: datastore.Client, entities: Sequence[datastore.Entity]) -> list[datastore.Key]:
     """Store the entities through the client ``to``; returns their keys."""
-    for start in range(0, len(entities), _PUT_AT_ONCE):
-        to.put_multi(entities[start : start + _PUT_AT_ONCE])
+    to.put_multi(entities)
     return [entity.key for entity in entities]

@@ -184,6 +184,7 @@ def documents(
         Unreachable: as :func:`entities`.
     """
     from google.cloud import firestore
+    from google.cloud.firestore_v1.types import Document
 
     from lazyentity.bench.clients.firestore import HOST, RunQueryResponse, receiving
 
@@ -194,20 +195,13 @@ def documents(
             database=database,
             credentials=AnonymousCredentials() if HOST in os.environ else None,
         )
-        query = client.collection(collection).limit(limit)
-        request = {"parent": client._database_string + "/documents"}
-        responses = client._firestore_api.run_query(
-            request=request | {"structured_query": query._to_protobuf()},
-            metadata=client._rpc_metadata,
-            timeout=RPC_SECONDS,
-            retry=_NO_RETRY,
-        )
-        raw = [RunQueryResponse.serialize(one) for one in responses if "document" in one]
-    if not raw:
+        query = lazyentity.wrap(client).collection(collection).limit(limit)
+        found: Any = query.stream(retry=_NO_RETRY, timeout=RPC_SECONDS)
+        received = [Document.deserialize(lazyentity.raw(snapshot)) for snapshot in found]
+    if not received:
         raise Unreachable(f"there is nothing of {source}")
-    messages = map(RunQueryResponse.pb().FromString, raw)
-    names = [tuple(sorted(message.document.fields)) for message in messages]
-    lazy_query = lazyentity.wrap(client).collection(collection).limit(limit)
+    names = [tuple(sorted(document.fields)) for document in received]
+    raw = [RunQueryResponse.serialize(RunQueryResponse(document=each)) for each in received]
 
     def compared(wanted: Names | None) -> Comparison:
         read = _read_documents(wanted or (), is_whole=wanted == names)
@@ -218,7 +212,7 @@ def documents(
         source=source,
         described=f"{len(raw)} documents of {source}",
         names=names,
-        query=lazy_query.stream,
+        query=query.stream,
         compared=compared,
         reads=_BY_NAME,
     )

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import os
-import unittest.mock
 from collections.abc import Iterator
 from typing import Any
 
 import apache_beam
 from apache_beam import coders
 from apache_beam.io.gcp.datastore.v1new import datastoreio, helper, types
-from google.cloud.environment_vars import GCD_HOST
 
 from lazyentity.bench import loopback, sides, verify
 from lazyentity.bench.entities import KIND, MIXES, PROJECT, names_read
@@ -105,9 +102,8 @@ def running(case: str, entities: int, properties: int) -> Iterator[Comparison]:
         verify.check_same(_contents(stock), _contents(lazy), case)
 
     with loopback.serving(_MIX.entities(entities, properties)) as served:
-        host = {GCD_HOST: f"127.0.0.1:{served.server.grpc_port}"}
         # The helper keeps its clients.
         helper.get_client.cache_clear()
-        with unittest.mock.patch.dict(os.environ, host):
+        with loopback.found(served.server.grpc_port):
             yield Comparison(*_tasks(case, name), check, _PATCHED)
         helper.get_client.cache_clear()

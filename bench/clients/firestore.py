@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import functools
-import os
-import unittest.mock
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from operator import methodcaller
@@ -19,7 +17,7 @@ from google.cloud.firestore_v1 import query as query_module
 from google.cloud.firestore_v1.types import document as document_types
 from google.cloud.firestore_v1.types import firestore as types
 
-from lazyentity.bench import sides, verify
+from lazyentity.bench import loopback, sides, verify
 from lazyentity.bench.entities import MIXES, PROJECT
 from lazyentity.bench.harness import HELD, PER_CALL, PER_ENTITY, Case, Comparison, Plan, Task
 from lazyentity.bench.server.process import LoopbackServer
@@ -148,18 +146,16 @@ def receiving(
 @contextlib.contextmanager
 def _serving(mix: str, count: int, fields: int) -> Iterator[list[tuple[Any, dict[str, Any]]]]:
     """Start a server, store documents, and have clients find it; gives references and fields."""
-    with LoopbackServer(firestore=True) as server:
-        host = {HOST: f"127.0.0.1:{server.grpc_port}"}
-        with unittest.mock.patch.dict(os.environ, host):
-            client = make_client()
-            made = [
-                (client.collection(_COLLECTION).document(f"d{n}"), fields_of(mix, fields, n))
-                for n in range(count)
-            ]
-            for reference, values in made:
-                reference.set(values)
-            yield made
-            client._firestore_api_internal.transport.close()
+    with LoopbackServer(firestore=True) as server, loopback.found(server.grpc_port, HOST):
+        client = make_client()
+        made = [
+            (client.collection(_COLLECTION).document(f"d{n}"), fields_of(mix, fields, n))
+            for n in range(count)
+        ]
+        for reference, values in made:
+            reference.set(values)
+        yield made
+        client._firestore_api_internal.transport.close()
 
 
 _WRITES: dict[str, Callable[[Any, Any], None]] = {

@@ -6,13 +6,10 @@ import contextlib
 import datetime
 import functools
 import itertools
-import os
-import unittest.mock
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from google.cloud import ndb
-from google.cloud.environment_vars import GCD_HOST
 from google.cloud.ndb import model as ndb_model
 
 from lazyentity.bench import loopback, sides, verify
@@ -117,7 +114,7 @@ _CALLS: dict[str, Callable[[Any, list[Any]], Any]] = {
 @contextlib.contextmanager
 def _client(port: int) -> Iterator[Any]:
     """Make a client of a server, also where the environment names another."""
-    with unittest.mock.patch.dict(os.environ, {GCD_HOST: f"127.0.0.1:{port}"}):
+    with loopback.found(port):
         client = ndb.Client(project=PROJECT)
     try:
         yield client

@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
 
-from lazyentity.bench import clients, demo, harness, results, sides, verify
+from lazyentity.bench import clients, harness, results, verify
 from lazyentity.bench.harness import Case
 from tests.support import subprocesses
 from tests.support.benchmarks import bench
@@ -79,15 +78,12 @@ def test_unwritable_files_are_found_before_measuring(tmp_path: Path) -> None:
         ("--kind", "K", "--only", "query"),
         ("ndb", "--kind", "K"),
         ("other",),
-        ("--kind", "K", "--limit", "0"),
         ("--kind", "K", "--read", "a,,b"),
         ("--kind", ""),
-        ("--kind", "K", "--rate", "0"),
         ("--read", "a"),
         ("--firestore",),
         ("--collection", "c"),
         ("--firestore", "--collection", "c", "--kind", "K"),
-        ("--firestore", "--collection", "c", "--namespace", "n"),
         ("--only", "nothing of this name"),
     ],
 )
@@ -149,30 +145,6 @@ def test_a_client_that_is_not_installed(
     client = arguments[0].strip("-")
     assert outcome.output.startswith(f"Error: {client} cannot be imported (")
     assert outcome.output.endswith(f"`pip install '.[{client}]'` in a checkout of lazyentity\n")
-
-
-@pytest.mark.parametrize(
-    ("error", "status", "message"),
-    [
-        (
-            subprocess.CalledProcessError(3, "python"),
-            1,
-            "a process of the demonstration ended with status 3; its error is above",
-        ),
-        (sides.PatchedProcess("lazyentity is active"), 1, "lazyentity is active"),
-        (KeyboardInterrupt(), 130, "interrupted"),
-    ],
-    ids=["process", "patched", "interrupted"],
-)
-def test_a_demonstration_that_fails(
-    error: BaseException, status: int, message: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def fail(*_: object) -> None:
-        raise error
-
-    monkeypatch.setattr(demo, "_run_both", fail)
-    outcome = CliRunner().invoke(demo.main)
-    assert (outcome.exit_code, outcome.output) == (status, f"Error: {message}\n")
 
 
 @pytest.mark.parametrize("client", ["datastore", "firestore"])

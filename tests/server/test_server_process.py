@@ -9,12 +9,9 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 
 import grpc
 import pytest
-from google.api_core import exceptions
-from google.cloud import datastore
 from google.cloud.datastore_v1.types import datastore as datastore_types
 
 from lazyentity.bench.server.datastore import DatastoreService
@@ -154,26 +151,3 @@ def test_defects_are_internal_errors(
         DatastoreService().call("Lookup", request)
     assert raised.value.code is grpc.StatusCode.INTERNAL
     assert "Traceback" in capsys.readouterr().err
-
-
-def test_concurrent_transactions_lose_nothing(client: datastore.Client) -> None:
-    """Increments from many threads, each retried until it commits, all count."""
-    key = client.key("Counter", 1)
-    counter = datastore.Entity(key)
-    counter["n"] = 0
-    client.put(counter)
-
-    def increment(_: int) -> None:
-        while True:
-            try:
-                with client.transaction():
-                    entity = client.get(key)
-                    entity["n"] += 1
-                    client.put(entity)
-            except exceptions.Conflict:
-                continue
-            return
-
-    with ThreadPoolExecutor(8) as pool:
-        list(pool.map(increment, range(40)))
-    assert client.get(key)["n"] == 40
