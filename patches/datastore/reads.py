@@ -111,9 +111,6 @@ def replace_entity_from_protobuf(original: _Function, is_active: _IsActive) -> _
 
     @functools.wraps(original)
     def entity_from_protobuf(pb: Any) -> Any:
-        if type(pb) in HANDLES:
-            # Received through us: inactive, or under a wrapper, it is the client's to convert.
-            return pb.read(_reader()) if is_active() else original(pb)
         return read_message(pb, _reader(), original) if is_active() else original(pb)
 
     return entity_from_protobuf

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Final
 
 from lazyentity.patches.guard import Guard, paths_of
-from lazyentity.patches.registry import Seam, replacing
+from lazyentity.patches.registry import Seam, calling, replacing
 from lazyentity.patches.spec import ClientSpec
 
 # These are also parsed by tools/clients.py.
@@ -36,17 +36,17 @@ CONVERSION: Final = Seam(
 )
 _INNER: Final = (
     CONVERSION,
-    Seam(_HELPERS, "entity_to_protobuf", replacing(_WRITES, "replace_entity_to_protobuf")),
+    Seam(_HELPERS, "entity_to_protobuf", calling(_WRITES, "entity_to_protobuf")),
     Seam(_CLIENT, "Client._datastore_api", replacing(_READS, "replace_api")),
-    Seam(_BATCH, "Batch.put", replacing(_WRITES, "replace_put")),
-    Seam(_KEY, "Key.to_protobuf", replacing(_WRITES, "replace_key_to_protobuf")),
+    Seam(_BATCH, "Batch.put", calling(_WRITES, "put")),
+    Seam(_KEY, "Key.to_protobuf", calling(_WRITES, "key_to_protobuf")),
     Seam(_QUERY, "Iterator._next_page", replacing(_READS, "replace_next_page")),
 )
 """The seams that replacements of other seams go past."""
 
 _ENTRIES: Final = (
     Seam(_CLIENT, "Client.get_multi", replacing(_READS, "replace_get_multi")),
-    Seam(_CLIENT, "Client.put_multi", replacing(_WRITES, "replace_put_multi")),
+    Seam(_CLIENT, "Client.put_multi", calling(_WRITES, "put_multi")),
     Seam(_ASYNC_API, "DatastoreAsyncClient.lookup", replacing(_READS, "replace_async_lookup")),
     Seam(_ASYNC_API, "DatastoreAsyncClient.run_query", replacing(_READS, "replace_async_query")),
 )

@@ -2,13 +2,10 @@
 
 Mutations of batches keep their entities in bytes until somebody looks at them. The batch's list of
 mutations stays the client's own.
-
-Each ``replace_...`` is the ``replace`` of a :class:`~lazyentity.patches.registry.Seam`.
 """
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Iterable
 from typing import Any, Final
 
@@ -26,43 +23,31 @@ from lazyentity.encoding import entity_message, sendable_entity
 from lazyentity.patches.api.requests import MutationBytes, wrapped
 from lazyentity.patches.datastore.seams import CLIENT
 
-_Function = Callable[..., Any]
-_IsActive = Callable[[], bool]
 _Mutation: Any = datastore_pb2.Mutation.pb()
 _BATCHES: Final = frozenset((Batch, Transaction))
 # No code of the caller runs between the items of these.
 _SEQUENCES: Final = frozenset((list, tuple))
 
 
-def key_to_protobuf(key: Any, original: Callable[[Any], Any]) -> Any:
+def key_to_protobuf(original: Callable[[Any], Any], key: Any) -> Any:
     """Return the ``google.cloud.datastore_v1.types.Key`` of a key.
 
     Args:
-        key: a ``google.cloud.datastore.Key``.
         original: the client's own ``Key.to_protobuf``. It makes the message of a key of any other
             class, and raises the error of a key without a message.
+        key: a ``google.cloud.datastore.Key``.
     """
     message = key_message(key) if type(key) is Key and DIRECT else None
     return original(key) if message is None else wrapped(entity_pb2.Key, message)
 
 
-def replace_key_to_protobuf(original: _Function, is_active: _IsActive) -> _Function:
-    """Replace the method that makes the message of a key."""
-
-    @functools.wraps(original)
-    def to_protobuf(self: Any) -> Any:
-        return key_to_protobuf(self, original) if is_active() else original(self)
-
-    return to_protobuf
-
-
-def entity_to_protobuf(entity: Any, original: Callable[[Any], Any]) -> Any:
+def entity_to_protobuf(original: Callable[[Any], Any], entity: Any) -> Any:
     """Return the ``google.cloud.datastore_v1.types.Entity`` of an entity.
 
     Args:
-        entity: a lazy or a stock entity.
         original: the client's own ``entity_to_protobuf``, for any other object, and while the
             client's guard is not intact.
+        entity: a lazy or a stock entity.
 
     Raises:
         Exception: the client's own, for a value of the entity.
@@ -78,38 +63,27 @@ def entity_to_protobuf(entity: Any, original: Callable[[Any], Any]) -> Any:
         raise
 
 
-def replace_entity_to_protobuf(original: _Function, is_active: _IsActive) -> _Function:
-    """Replace the function that makes the message of an entity."""
-
-    @functools.wraps(original)
-    def replacement(entity: Any) -> Any:
-        return entity_to_protobuf(entity, original) if is_active() else original(entity)
-
-    return replacement
-
-
-def put_entity(batch: Any, entity: Any) -> bool:
-    """Put an entity into a batch, as the method of the batch does, if it can be encoded to bytes.
+def put(original: Callable[[Any, Any], None], batch: Any, entity: Any) -> None:
+    """Put an entity into a batch, in bytes if it can be encoded to bytes.
 
     Args:
+        original: the method of the batch, for entities that it may refuse, keys and batches of
+            subclasses, and while the client's guard is not intact.
         batch: a ``google.cloud.datastore.Batch``.
         entity: any object.
-
-    Returns:
-        False, and nothing has changed, if the client has to do it: for entities that it may refuse,
-        keys and batches of subclasses, and while the client's guard is not intact.
 
     Raises:
         As :func:`entity_to_protobuf`; then the batch has one more mutation, without an operation.
     """
-    return _is_known(batch) and _put(batch, entity, batch.project, batch.database)
+    if not (_is_known(batch) and _put(batch, entity, batch.project, batch.database)):
+        original(batch, entity)
 
 
 def put_each(batch: Any, entities: Iterable[Any]) -> None:
     """Put any objects into what ``Client.batch`` returned, which nobody else has.
 
     Raises:
-        As :func:`put_entity`, and as the batch's own method.
+        As :func:`put`, and as the batch's own method.
     """
     is_known = type(entities) in _SEQUENCES and _is_known(batch)
     project, database = (batch.project, batch.database) if is_known else (None, None)
@@ -150,34 +124,24 @@ def _put(batch: Any, entity: Any, project: Any, database: Any) -> bool:
     return True
 
 
-def replace_put_multi(original: _Function, is_active: _IsActive) -> _Function:
-    """Replace the method that writes entities, also for ``put``."""
-
-    @functools.wraps(original)
-    def put_multi(self: Any, entities: Any, retry: Any = None, timeout: Any = None) -> None:
-        if not is_active() or isinstance(entities, Entity):
-            original(self, entities, retry=retry, timeout=timeout)
-        elif entities:
-            # As the original, but for put_each().
-            batch = self.current_batch
-            if batch is not None:
-                for entity in entities:
-                    batch.put(entity)
-                return
-            batch = self.batch()
-            batch.begin()
-            put_each(batch, entities)
-            batch.commit(retry=retry, timeout=timeout)
-
-    return put_multi
-
-
-def replace_put(original: _Function, is_active: _IsActive) -> _Function:
-    """Replace the method that puts an entity into a batch."""
-
-    @functools.wraps(original)
-    def put(self: Any, entity: Any) -> None:
-        if not (is_active() and put_entity(self, entity)):
-            original(self, entity)
-
-    return put
+def put_multi(
+    original: Callable[..., None],
+    client: Any,
+    entities: Any,
+    retry: Any = None,
+    timeout: Any = None,
+) -> None:
+    """Write entities as ``Client.put_multi``, also for ``put``; see :func:`put`."""
+    if isinstance(entities, Entity):
+        original(client, entities, retry=retry, timeout=timeout)
+    elif entities:
+        # As the original, but for put_each().
+        batch = client.current_batch
+        if batch is not None:
+            for entity in entities:
+                batch.put(entity)
+            return
+        batch = client.batch()
+        batch.begin()
+        put_each(batch, entities)
+        batch.commit(retry=retry, timeout=timeout)

@@ -110,6 +110,21 @@ def test_patching() -> None:
     assert guard.is_intact()
 
 
+def test_a_wrapper_that_comes_later_stays() -> None:
+    """Around the replacement, whether the patch is active or not."""
+    seam = _seam("JSONObject")
+    patch = Patch([seam])
+    patch.apply()
+    wrapper = _wrapper(seam.replacement)
+    with mock.patch.object(json.decoder, "JSONObject", wrapper):
+        for act in (patch.revert, patch.apply, patch.revert):
+            act()
+            assert _decoder.JSONObject is wrapper
+    assert _decoder.JSONObject is seam.replacement
+    patch.revert()
+    assert _decoder.JSONObject is seam.original
+
+
 def test_what_was_replaced_before_is_left_alone() -> None:
     """Also a function that nothing goes past; a wrapper that comes later is no obstacle to it."""
     seam, entry = _seam("py_scanstring"), _seam("JSONObject")

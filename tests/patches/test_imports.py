@@ -231,6 +231,12 @@ class TestWhenImported:
         monkeypatch.syspath_prepend(tmp_path)
         return name
 
+    def test_a_package_with_code_is_not_imported(self, module: str, tmp_path: Path) -> None:
+        (tmp_path / "with_code").mkdir()
+        (tmp_path / "with_code" / "__init__.py").write_text("raise SystemExit")
+        assert WhenImported("with_code.inside", lambda: None).is_installed()
+        assert not WhenImported("without.inside", lambda: None).is_installed()
+
     def test_several(self, module: str) -> None:
         """Each acts once, in the order of waiting, unless it was cancelled."""
         acted: list[int] = []

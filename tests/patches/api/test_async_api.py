@@ -13,6 +13,7 @@ from google.cloud.datastore import helpers
 from google.cloud.datastore_v1.types import datastore as datastore_pb2
 
 import lazyentity
+from lazyentity.patches.api.responses import RunQueryResponse
 from tests.patches.conftest import Ports
 from tests.patches.order_program import KIND
 from tests.support.asynchronous import async_api
@@ -113,10 +114,11 @@ def _as_lists(result: Any) -> Any:
 def test_clients_made_before_and_after(ports: Ports) -> None:
     """A client is lazy while the process is patched, whenever it was made."""
 
-    async def read(api: Any) -> set[str]:
-        return entity_types(await _query(api))
+    async def read(api: Any) -> Any:
+        response = await api.run_query(_query_request())
+        return type(response), entity_types(_entities(response.batch.entity_results))
 
-    async def toggling(early: Any) -> list[set[str]]:
+    async def toggling(early: Any) -> list[Any]:
         seen = [await read(early)]
         lazyentity.patch("datastore")
         async with async_api(ports["grpc"]) as late:
@@ -126,5 +128,6 @@ def test_clients_made_before_and_after(ports: Ports) -> None:
             lazyentity.patch("datastore")
             return [*seen, await read(early), await read(late)]
 
-    lazy, stock = {"LazyEntity"}, {"Entity"}
+    lazy = RunQueryResponse, {"LazyEntity"}
+    stock = datastore_pb2.RunQueryResponse, {"Entity"}
     assert run(ports, toggling) == [stock, lazy, lazy, stock, stock, lazy, lazy]

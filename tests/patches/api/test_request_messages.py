@@ -65,7 +65,7 @@ _EMPTY_IDS = [Key("Kind", last, project="p") for last in (0, "")]
 def test_keys(key: Key) -> None:
     """The same message, of the same class; the key is as it was."""
     before = dict(vars(key))
-    made, stock = key_to_protobuf(key, _refuse), _stock_to_protobuf(key)
+    made, stock = key_to_protobuf(_refuse, key), _stock_to_protobuf(key)
     assert type(made) is type(stock) is entity_pb2.Key
     assert made == stock
     assert made._pb == stock._pb
@@ -80,7 +80,7 @@ def test_keys_without_a_message(path: tuple[Any, ...]) -> None:
     with pytest.raises(ValueError) as stock:  # noqa: PT011  # the text is compared below
         _stock_to_protobuf(key)
     with pytest.raises(ValueError) as made:  # noqa: PT011  # as above
-        key_to_protobuf(key, _stock_to_protobuf)
+        key_to_protobuf(_stock_to_protobuf, key)
     assert key_bytes(key) is None
     assert (made.type, str(made.value)) == (stock.type, str(stock.value))
 
@@ -187,8 +187,8 @@ class TestMadeOfBytes:
         request, real = make()
         for each in (request, real):
             del operator.attrgetter(path)(each)[0]
-            each.project_id = "other"
+            each.project_id, each.database_id = "other", "another"
         assert type(real).deserialize(request.serialised()) == real
         if path == "keys":
             assert request.serialised() == type(real).serialize(real)
-        assert (request.project_id, request.database_id) == ("other", "d")
+        assert (request.project_id, request.database_id) == ("other", "another")

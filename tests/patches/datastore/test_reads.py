@@ -11,6 +11,7 @@ import datetime
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from typing import Any, Final
+from unittest import mock
 
 import grpc
 import pytest
@@ -254,6 +255,17 @@ def test_iterators_of_subclasses(recorded: Client, made: list[Any]) -> None:
     lazyentity.patch("datastore")
     iterator: Any = _TheirIterator(recorded.query(kind=KIND), recorded)  # type: ignore[no-untyped-call]  # as above
     assert next(iterator.pages).num_items == 2
+    assert not made
+
+
+def test_a_method_of_somebodys_own(recorded: Client, made: list[Any]) -> None:
+    """As a mock on the API object: it gets the client's own request."""
+    lazyentity.patch("datastore")
+    api = recorded._datastore_api
+    for method, read in (("lookup", _get), ("run_query", _fetch)):
+        with mock.patch.object(api, method, wraps=getattr(api, method)) as mocked:
+            assert read(recorded)
+        assert type(mocked.call_args.kwargs["request"]) is dict
     assert not made
 
 

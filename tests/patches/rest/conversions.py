@@ -16,7 +16,7 @@ from hypothesis import given
 import lazyentity
 from lazyentity.patches.clients import CLIENTS
 from lazyentity.patches.rest.properties import LazyProperties, mark_response
-from tests.patches.rest.clients import ClientCases, form
+from tests.patches.rest.clients import ClientCases, form, subclass
 from tests.patches.rest.received import broken_responses, lookup_responses, query_responses
 from tests.support.snapshots import Raised, outcome
 
@@ -159,6 +159,22 @@ class ConversionCases(ClientCases):
         assert type(entity.properties) is dict
         data["properties"]["a"]["stringValue"] = "2"
         assert entity.properties == {"a": "1"}
+
+    @with_both
+    def test_values_of_an_own_class(self, parse: Parse) -> None:
+        """They convert every property."""
+
+        class Value(self.client.package.Value):  # type: ignore[name-defined]  # the client's
+            @classmethod
+            def from_repr(cls, data: Any) -> Any:
+                return cls([data])
+
+        kind = subclass(self.client.package.Entity, value_kind=Value)
+        properties = {"a": {"stringValue": "1"}}
+        data = parse(_body({"found": [{"entity": {"properties": properties}}]}))["found"][0]
+        entity = self._lazily(kind.from_repr, data["entity"])
+        assert type(entity.properties) is LazyProperties
+        assert entity.properties == {name: [value] for name, value in properties.items()}
 
     @with_both
     def test_unpatched_in_the_middle(self, parse: Parse) -> None:
