@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import contextvars
 import functools
+import os
 import threading
 from collections.abc import Callable
 from typing import Any, Final, Generic, TypeVar
 
-from lazyentity._mode import EAGER_MODE, is_eager
+from lazyentity._mode import EAGER, is_eager
 
 _Result = TypeVar("_Result")
 
@@ -34,8 +35,9 @@ class Call(Generic[_Result]):
         context = contextvars.copy_context()
         if is_eager():
             # The caller may be eager by its frame, which another thread does not have.
-            context.run(EAGER_MODE.set, True)
+            context.run(EAGER.set, True)
         self._call: Callable[[], Any] = functools.partial(context.run, call)
+        self._process = os.getpid()
         self._outcome: tuple[Any, BaseException | None] | None = None
         # A lock: after a signal handler ended a wait for an Event, that can raise RuntimeError.
         self._has_ended = threading.Lock()
@@ -54,8 +56,14 @@ class Call(Generic[_Result]):
 
         Raises:
             BaseException: the call raised it.
+            RuntimeError: the process was forked since the call was started.
         """
         while self._outcome is None:
+            if self._process != os.getpid():
+                raise RuntimeError(
+                    "an iterator of get_many() whose look-ups were sent by another process cannot "
+                    "go on in a process that was forked from it; call get_many() again here"
+                )
             self._has_ended.acquire(timeout=_CHECK_SECONDS)
         value, error = self._outcome
         if error is not None:
