@@ -13,7 +13,6 @@ from lazyentity.codec.describing import module_of
 from lazyentity.profiling import CLIENT_PACKAGES
 
 _MAX_FRAMES = 200
-_MAX_SITES = 10_000
 
 
 class CallSite(NamedTuple):
@@ -33,8 +32,6 @@ class CallSite(NamedTuple):
         return f"{self.file}:{self.line}" if self.file else self.function
 
 
-OTHERS: Final = CallSite("", 0, "(other lines)")
-"""In place of further lines, once there are too many."""
 NOWHERE: Final = CallSite("", 0, "(no Python code)")
 
 _INTERACTIVE = ("<stdin>", "<string>", "<console>", "<ipython")
@@ -100,8 +97,6 @@ def _site(frame: FrameType) -> CallSite:
     known = _sites.get(place)
     if known is not None:
         return known[1]
-    if len(_sites) >= _MAX_SITES:
-        return OTHERS
     # A number of a line is slow to find.
     found = CallSite(code.co_filename, frame.f_lineno or 0, code.co_name)
     _sites[place] = code, found

@@ -16,11 +16,10 @@ from typing import Any, Final, Self
 
 from lazyentity.codec.describing import plain_name
 from lazyentity.profiling import callsites
-from lazyentity.profiling.callsites import OTHERS, CallSite
+from lazyentity.profiling.callsites import CallSite
 
 MAX_NAMES: Final = 1000
 """How many names are counted one by one; all others share one count."""
-MAX_SITES: Final = 2000
 OTHER_NAMES: Final = "(other names)"
 BY_NAME: Final = "by name"
 """The operation that decodes a property by itself."""
@@ -164,16 +163,11 @@ class ProfileData:
         known = self.received.get((site, kind))
         if known is not None:
             return known
-        if len(self.received) >= MAX_SITES:
-            site = OTHERS
-        if len(self.received) >= 2 * MAX_SITES:
-            kind = "(other kinds)"
         return self.received.setdefault((site, kind), EntityCounts(kind=kind, data=self))
 
     def decoding(self, operation: str, kind: str | None) -> Counter[str]:
         """Return the properties that the line of the application that is running decoded."""
-        site = callsites.find() if len(self.decoded) < MAX_SITES else OTHERS
-        return self.decoded.setdefault((site, operation, kind), Counter())
+        return self.decoded.setdefault((callsites.find(), operation, kind), Counter())
 
     def receive(self, entity: Any, raw: bytes, is_of_query: bool) -> None:
         """Count a lazy entity of either backend, which counts what is decoded from then on.

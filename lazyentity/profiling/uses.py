@@ -36,26 +36,6 @@ def noting_uses(entity_type: Any) -> Callable[[ProfileData | None], None]:
     originals = {name: vars(entity_type)[name] for name in _METHODS if name in vars(entity_type)}
     noting = {name: _noting(entity_type, name, originals.get(name)) for name in _METHODS}
 
-    # Of a property that is missing: other entities of the kind may have it.
-
-    def item(self: Any, name: Any, /) -> Any:
-        try:
-            return super(entity_type, self).__getitem__(name)
-        except KeyError:
-            _note(self)
-            raise
-
-    def get(self: Any, /, *args: Any, **kwargs: Any) -> Any:
-        if kwargs or len(args) not in (1, 2):
-            return super(entity_type, self).get(*args, **kwargs)
-        value = super(entity_type, self).get(args[0], get)
-        if value is get:
-            _note(self)
-            return args[1] if len(args) > 1 else None
-        return value
-
-    noting.update(__getitem__=item, get=get)
-
     def switch(data: ProfileData | None) -> None:
         for name, method in noting.items():
             if data is not None:

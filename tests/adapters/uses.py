@@ -145,6 +145,14 @@ def _with_validator(entity: Any) -> Any:
     return lib.pydantic.TypeAdapter(kind).validate_python(entity)
 
 
+def _assigned(entity: Any) -> Any:
+    config = lib.pydantic.ConfigDict(validate_assignment=True)
+    made = lib.pydantic.create_model("Made", __config__=config, field=(dict[str, Any], ...))
+    model = made(field={})
+    model.field = entity
+    return model.model_dump()
+
+
 def _table_model(entity: Any) -> Any:
     sqlmodel = lib.sqlmodel
     space = {
@@ -279,6 +287,7 @@ ADAPTED = (
             "Any": _model(lambda: Any),
             "dict": _model(lambda: dict[str, Any]),
             "union": _model(lambda: dict[str, int] | dict[str, Any]),
+            "assignment": _assigned,
             "wrap validator": _with_validator,
             "construct": lambda e: (
                 lib.pydantic.create_model("M", a=Any).model_construct(a=e).model_dump_json()

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import itertools
+import os
+import threading
 from collections.abc import Callable, Iterator
 from typing import Any
+from unittest import mock
 
 import grpc
 import pytest
@@ -15,6 +18,7 @@ from hypothesis import strategies as st
 
 import lazyentity
 from lazyentity.bulk import BulkError, get_many, reading
+from lazyentity.bulk.calls import Call
 from tests.bulk.services import (
     FAST,
     RecordingService,
@@ -263,3 +267,16 @@ def test_a_stream_that_is_read_in_a_transaction(
         assert len(service.sizes("Lookup")) <= sent + 1
     found.extend(entity["number"] for entity in entities)
     assert found == list(range(12))
+
+
+def test_a_look_up_that_the_parent_sent() -> None:
+    """A child process has none of the threads, and says so."""
+    may_go = threading.Event()
+    call = Call(lambda: may_go.wait(20))
+    with (
+        mock.patch.object(os, "getpid", return_value=1),
+        pytest.raises(RuntimeError, match=r"call get_many\(\) again here"),
+    ):
+        call.result()
+    may_go.set()
+    assert call.result()

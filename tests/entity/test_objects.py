@@ -10,6 +10,7 @@ from typing import Any, Protocol, runtime_checkable
 from unittest import mock
 
 import pytest
+from google.cloud.datastore import helpers
 from google.cloud.datastore.entity import Entity
 from google.cloud.datastore.key import Key
 from google.protobuf.message import DecodeError
@@ -215,6 +216,27 @@ def test_protocols_checked_at_run_time(lazy_type: type[LazyEntity]) -> None:
     for name in NAMES:
         inspect.getattr_static(entity, name)
     assert hasattr(lazy_type, "key") == hasattr(Entity, "key")
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(
+    "delete", [delattr, lambda entity, name: vars(entity).pop(name)], ids=["delattr", "vars"]
+)
+def test_deleted_attributes_stay_deleted(
+    lazy_type: type[LazyEntity], delete: Callable[[Any, str], object], name: str
+) -> None:
+    """They are not read from the bytes again, and can be set."""
+    lazy, stock = lazy_type.from_bytes(PLAIN), stock_entity(PLAIN)
+    for entity in (lazy, stock):
+        delete(entity, name)
+        assert not hasattr(entity, name)
+        with pytest.raises(AttributeError):
+            delattr(entity, name)
+        with pytest.raises(AttributeError):
+            helpers.entity_to_protobuf(entity)
+    assert vars(lazy) == vars(stock)
+    setattr(lazy, name, getattr(stock_entity(PLAIN), name))
+    assert getattr(lazy, name) == getattr(stock_entity(PLAIN), name)
 
 
 @pytest.mark.usefixtures("frequent_switches")

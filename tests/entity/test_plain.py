@@ -15,10 +15,12 @@ from hypothesis import strategies as st
 import lazyentity
 from lazyentity import LazyEntity
 from lazyentity.readers import make_strict
+from tests.backends.malformed import entity_of
 from tests.support.snapshots import Raised, outcome, snapshot
 from tests.support.stock import encoded, lazy_entities_in, stock_entity
-from tests.support.strategies import Grammar, entities
+from tests.support.strategies import Grammar, entities, wire
 from tests.support.strategies.samples import PLAIN, RICH
+from tests.support.strategies.schema import VALUE
 
 VALID = entities(Grammar())
 FAULTY = entities(Grammar(faulty=True))
@@ -244,3 +246,31 @@ def test_flags_in_any_container(lazy_type: type[LazyEntity], flags: Any) -> None
         del stock[name]
     assert list(stock) == ["held"]
     assert encoded(part) == encoded(stock)
+
+
+@pytest.mark.parametrize("operation", [lazyentity.to_dict, lazyentity.materialize])
+def test_an_unusual_leaf_is_tried_once(
+    lazy_type: type[LazyEntity],
+    monkeypatch: pytest.MonkeyPatch,
+    operation: Callable[[Any], Any],
+) -> None:
+    """An unusual value deep inside does not make every level around it try again."""
+    depth = 20
+    texts = [wire.delimited(VALUE.string_value, text) for text in "ab"]
+    raw = entity_of("leaf", *texts)
+    for _ in range(depth):
+        raw = entity_of("in", wire.delimited(VALUE.entity_value, raw))
+    tried: list[str] = []
+    for name in ("_wire_entity", "_plain_values"):
+        original: Any = getattr(lazy_type, name)
+
+        def counted(self: Any, *args: Any, original: Any = original, name: str = name) -> Any:
+            tried.append(name)
+            return original(self, *args)
+
+        monkeypatch.setattr(lazy_type, name, counted, raising=False)
+    made = operation(lazy_type.from_bytes(raw))
+    for _ in range(depth):
+        made = made["in"]
+    assert made == {"leaf": "b"}
+    assert len(tried) == 1

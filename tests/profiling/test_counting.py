@@ -184,11 +184,6 @@ def test_against_the_entities_themselves(
     assert results[0] == results[-1] or "popitem" in operations
 
 
-def _raises(read: Callable[[], object]) -> None:
-    with pytest.raises(KeyError):
-        read()
-
-
 def _assign(entity: Any) -> None:
     entity["a"] = 2
 
@@ -208,8 +203,6 @@ USES: dict[str, Callable[[Any], object]] = {
     "iter()": list,
     "reversed()": lambda entity: list(reversed(entity)),
     "keys()": lambda entity: entity.keys(),
-    "get() of another": lambda entity: entity.get("other"),
-    "[] of another": lambda entity: _raises(lambda: entity["other"]),
     "decoded()": lazyentity.decoded,
     "[] =": _assign,
     "|=": _assign_all,
