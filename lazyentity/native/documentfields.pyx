@@ -10,81 +10,9 @@ then the bytes may be dropped, so each pass holds them, and the fields of the fi
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
-from cpython.mem cimport PyMem_Free
-from libc.stdint cimport uint32_t
 from libc.string cimport memset
 
-from lazyentity.native.entities cimport (
-    SETS,
-    Entry,
-    Scan,
-    Shape,
-    allocate_offsets,
-    becomes_likely,
-    likely_shape,
-    room_for_entry,
-    shape_of,
-)
-
-
-cdef bint _match(Shape shape, Bytes base, Bytes at, Bytes end, Scan* scan) noexcept:
-    # Scans a document that is expected to have this shape, and finds the offsets of its values.
-    cdef Bytes header = <Bytes>PyBytes_AS_STRING(shape.headers)
-    cdef Bytes entry_end
-    cdef Bytes span_end
-    cdef Py_ssize_t index = 0
-    cdef uint32_t size
-    while at < end:
-        if at[0] != DOCUMENT_FIELDS:
-            if not skip_any_field(&at, end):
-                return 0
-            continue
-        if index == shape.count:
-            return 0
-        at += 1
-        if not read_length(&at, end, &entry_end):
-            return 0
-        size = shape.header_sizes[index]
-        if size > entry_end - at or differ(at, header, size):
-            return 0
-        header += size
-        at += size
-        scan.offsets[index] = <uint32_t>(at - base)
-        if not read_length(&at, entry_end, &span_end) or span_end != entry_end:
-            return 0
-        at = entry_end
-        index += 1
-    return index == shape.count
-
-
-cdef int _scan(Bytes base, Bytes at, Bytes end, Scan* scan) except -1:
-    # Scans a document of any shape.
-    cdef MapEntry found
-    cdef Entry* entry
-    while at < end:
-        if at[0] != DOCUMENT_FIELDS:
-            if not skip_any_field(&at, end):
-                return 0
-            continue
-        entry = room_for_entry(scan)
-        if not _next_entry(&at, end, DOCUMENT_FIELDS, &found):
-            return 0
-        entry.header = found.header
-        entry.header_size = <uint32_t>(found.header_end - found.header)
-        entry.value = <uint32_t>(found.header_end - base)
-        scan.count += 1
-    return 1
-
-
-cdef inline uint32_t _likely_slot(Bytes at, Bytes end) noexcept nogil:
-    # As for an entity: by the start of the first entry's header.
-    cdef MapEntry entry
-    while at < end:
-        if _next_entry(&at, end, DOCUMENT_FIELDS, &entry):
-            return hash_bytes(entry.name, entry.name_end - entry.name) % SETS
-        if not skip_any_field(&at, end):
-            break
-    return 0
+from lazyentity.native.entities cimport Offsets, Shape, free_offsets, index_map, value_at
 
 
 cdef class DocumentFields:
@@ -101,19 +29,18 @@ cdef class DocumentFields:
     cdef Py_ssize_t _start  # of the document
     cdef Py_ssize_t _end
     cdef Shape _shape  # None without an index
-    cdef uint32_t* _offsets  # of the length before each value, by the ordinals of the shape
+    cdef Offsets _offsets
     cdef dict _values  # those that were decoded, if there is an index
     cdef object _data  # all of them, once they are decoded; UNDECODED before
     cdef bint _is_exact  # the decoded fields have all that their bytes have
     cdef public object count
 
     def __cinit__(self):
-        self._offsets = NULL
         self._data = UNDECODED
         self._is_exact = 1
 
     def __dealloc__(self):
-        PyMem_Free(self._offsets)
+        free_offsets(&self._offsets)
 
     @property
     def document(self):
@@ -195,7 +122,8 @@ cdef class DocumentFields:
         ordinal = self._shape._ordinals.get(name)
         if ordinal is None:
             return UNDECODED
-        at = <Bytes>PyBytes_AS_STRING(raw) + self._offsets[<Py_ssize_t>ordinal]
+        at = <Bytes>PyBytes_AS_STRING(raw)
+        at = value_at(&self._offsets, self._shape, DOCUMENT_FIELDS, at, ordinal)
         if not read_length(&at, <Bytes>PyBytes_AS_STRING(raw) + self._end, &end):
             raise AssertionError("the index has read this length")
         self._begin(&reading)
@@ -244,43 +172,19 @@ cdef class DocumentFields:
 
     cdef bint _make_index(self) except -1:
         # Answers 0, if the document has to be decoded as a whole.
-        cdef bytes raw = self._received()
-        cdef Bytes base = <Bytes>PyBytes_AS_STRING(raw)
-        cdef Bytes at = base + self._start
-        cdef Bytes end = base + self._end
-        cdef uint32_t slot = _likely_slot(at, end)
-        cdef uint32_t* offsets = NULL
-        cdef Py_ssize_t index
-        cdef Scan scan
+        cdef Offsets offsets
         cdef Shape shape
-        if self._end > <Py_ssize_t>0xFFFFFFFF:
+        memset(&offsets, 0, sizeof(Offsets))
+        shape = index_map(self._received(), self._start, self._end, DOCUMENT_FIELDS, &offsets)
+        if shape is None:
             return 0
-        memset(&scan, 0, sizeof(Scan))
-        shape = likely_shape(slot, _match, base, at, end, &scan)
-        try:
-            if shape is None:
-                if not _scan(base, at, end, &scan):
-                    return 0
-                shape = shape_of(&scan)
-                if shape is None:
-                    return 0
-                if shape._template is not None:
-                    becomes_likely(slot, shape)
-            if "__type__" in shape._ordinals or _is_single_special(shape):
-                return 0
-            offsets = allocate_offsets(shape.count)
-            for index in range(shape.count):
-                offsets[index] = (
-                    scan.entries[index].value if scan.offsets == NULL else scan.offsets[index]
-                )
-        finally:
-            PyMem_Free(scan.entries)
-            if scan.offsets != scan.few:
-                PyMem_Free(scan.offsets)
+        if "__type__" in shape._ordinals or _is_single_special(shape):
+            free_offsets(&offsets)
+            return 0
         if self._shape is None and self._data is UNDECODED:
             self._values, self._shape, self._offsets = {}, shape, offsets
         else:
-            PyMem_Free(offsets)
+            free_offsets(&offsets)
         return 1
 
     cdef int _decode_all(self) except -1:
@@ -300,8 +204,7 @@ cdef class DocumentFields:
                 self.count([name for name in data if name not in (self._values or ())], True)
             self._data = data
             self._values = self._shape = None
-            PyMem_Free(self._offsets)
-            self._offsets = NULL
+            free_offsets(&self._offsets)
             if self._is_exact and reading.is_exact:
                 self._raw = None
         return 0

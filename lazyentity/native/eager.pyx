@@ -17,7 +17,7 @@ from libc.stdint cimport int32_t
 from libc.string cimport memset
 
 from lazyentity.native.cpython cimport new
-from lazyentity.native.tags cimport VALUE_ARRAY, VALUE_ENTITY
+from lazyentity.native.tags cimport ENTITY_PROPERTIES, VALUE_ARRAY, VALUE_ENTITY
 from lazyentity.native.wire cimport (
     MAX_DEPTH,
     OUTERMOST,
@@ -179,7 +179,7 @@ cdef object _property(
     cdef Value value
     flags.excluded = flags.meant = 0
     flags.array = NULL
-    at = value_at(offsets, shape, base, ordinal)
+    at = value_at(offsets, shape, ENTITY_PROPERTIES, base, ordinal)
     if not read_length(&at, base + offsets.end, &end):
         return UNDECODED
     decoded = decode_bare(at, end)

@@ -51,6 +51,7 @@ cdef struct Scan:
     Entry* entries
     Py_ssize_t count
     Py_ssize_t capacity
+    uint8_t tag  # of the map of values
     bint has_key
     uint32_t* offsets  # that matching found, by the ordinals of the shape
     uint32_t few[FEW]
@@ -214,10 +215,12 @@ cdef struct Offsets:
 
 cdef bint find_key(Bytes at, Bytes end, Bytes* key, Bytes* key_end) noexcept nogil
 cdef void free_offsets(Offsets* offsets) noexcept
-cdef Shape index_entity(bytes owner, Py_ssize_t start, Py_ssize_t end, Offsets* offsets)
+cdef Shape index_map(bytes owner, Py_ssize_t start, Py_ssize_t end, uint8_t tag, Offsets* offsets)
 
 
-cdef inline Bytes value_at(Offsets* offsets, Shape shape, Bytes base, Py_ssize_t ordinal) noexcept:
+cdef inline Bytes value_at(
+    Offsets* offsets, Shape shape, uint8_t tag, Bytes base, Py_ssize_t ordinal
+) noexcept:
     # Finds the length that precedes a value. Indexing the entity has read all of it.
     cdef Bytes at = base + offsets.next_entry
     cdef Bytes end = base + offsets.end
@@ -230,7 +233,7 @@ cdef inline Bytes value_at(Offsets* offsets, Shape shape, Bytes base, Py_ssize_t
         index = 0
         at = base + offsets.start
     while at < end:
-        if at[0] != ENTITY_PROPERTIES:
+        if at[0] != tag:
             if not skip_any_field(&at, end):
                 break
             continue
@@ -282,7 +285,7 @@ cdef object mapping_from_raw(type mapping_type, bytes raw)
 
 cdef inline bint find(LazyMapping mapping, Py_ssize_t ordinal, Bytes* at, Bytes* end) noexcept:
     cdef Bytes base = <Bytes>PyBytes_AS_STRING(mapping._owner)
-    at[0] = end[0] = value_at(&mapping._offsets, mapping._shape, base, ordinal)
+    at[0] = end[0] = value_at(&mapping._offsets, mapping._shape, ENTITY_PROPERTIES, base, ordinal)
     return read_length(at, base + mapping._offsets.end, end)
 
 

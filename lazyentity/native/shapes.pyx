@@ -1,6 +1,6 @@
 """The native backend's scanner: the shape of an entity, and where to find its values and its key.
 
-Entities of a kind mostly have the same names in the same order. So an entity is first matched, byte for
+Entities of a kind mostly have the same names in the same order, and so do documents. So an entity is first matched, byte for
 byte, against the shapes that it most likely has. If none matches, the entity's entries are collected, and
 their shape is looked up or learned.
 
@@ -15,7 +15,7 @@ from cpython.mem cimport PyMem_Free, PyMem_Malloc
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF, Py_XDECREF
 from cpython.unicode cimport PyUnicode_DecodeUTF8
-from libc.stdint cimport uint32_t, uint64_t
+from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset
 
 from lazyentity.native.tags cimport ENTITY_KEY, ENTITY_PROPERTIES, ENTRY_NAME, ENTRY_VALUE
@@ -181,12 +181,6 @@ cdef Shape shape_of(Scan* scan):
     return new_shape(signature, scan) if shape is None else shape
 
 
-cdef inline void _forget_offsets(Scan* scan) noexcept:
-    if scan.offsets != scan.few:
-        PyMem_Free(scan.offsets)
-    memset(scan, 0, sizeof(Scan))
-
-
 cdef Shape likely_shape(uint32_t slot, Match match, Bytes base, Bytes at, Bytes end, Scan* scan):
     # Finds the shape of an entity among the likely ones; None, if none of them matches.
     cdef PyObject* found
@@ -205,7 +199,10 @@ cdef Shape likely_shape(uint32_t slot, Match match, Bytes base, Bytes at, Bytes 
             scan.offsets = allocate_offsets(shape.count)
         if match(shape, base, at, end, scan):
             return shape
-        _forget_offsets(scan)
+        if scan.offsets != scan.few:
+            PyMem_Free(scan.offsets)
+        scan.offsets = NULL
+        scan.has_key = 0
     return None
 
 
@@ -267,20 +264,21 @@ cdef inline int _next_other(Bytes* cursor, Bytes end, Scan* scan) noexcept nogil
     if not read_tag(cursor, end, &tag):
         return 0
     # A tag in a longer form than needed. With another wire type the field is an unknown one.
-    if tag == ENTITY_KEY or tag == ENTITY_PROPERTIES:
+    if tag == ENTITY_KEY or tag == scan.tag:
         return 0
     return skip_field(cursor, end, tag)
 
 
 cdef bint _match(Shape shape, Bytes base, Bytes at, Bytes end, Scan* scan) noexcept:
-    # Scans an entity that is expected to have this shape, and finds the offsets of its values.
+    # Scans an entity or a document that is expected to have this shape, and finds the offsets of its values.
     cdef Bytes header = <Bytes>PyBytes_AS_STRING(shape.headers)
     cdef Bytes entry_end
     cdef Bytes span_end
     cdef Py_ssize_t index = 0
     cdef uint32_t size
+    cdef uint8_t tag = scan.tag
     while at < end:
-        if at[0] != ENTITY_PROPERTIES:
+        if at[0] != tag:
             if not _next_other(&at, end, scan):
                 return 0
             continue
@@ -303,9 +301,9 @@ cdef bint _match(Shape shape, Bytes base, Bytes at, Bytes end, Scan* scan) noexc
 
 
 cdef int _scan(Bytes base, Bytes at, Bytes end, Scan* scan) except -1:
-    # Scans an entity of any shape.
+    # Scans an entity or a document of any shape.
     while at < end:
-        if at[0] != ENTITY_PROPERTIES:
+        if at[0] != scan.tag:
             if not _next_other(&at, end, scan):
                 return 0
             continue
@@ -316,7 +314,7 @@ cdef int _scan(Bytes base, Bytes at, Bytes end, Scan* scan) except -1:
     return 1
 
 
-cdef inline uint32_t _likely_slot(Bytes at, Bytes end) noexcept nogil:
+cdef inline uint32_t _likely_slot(uint8_t tag, Bytes at, Bytes end) noexcept nogil:
     # Hashes the start of the first entry's header, wherever the key is.
     cdef Bytes entry_end
     cdef Bytes span_end
@@ -325,7 +323,7 @@ cdef inline uint32_t _likely_slot(Bytes at, Bytes end) noexcept nogil:
         if not read_length(&at, end, &span_end):
             return 0
         at = span_end
-    if at >= end or at[0] != ENTITY_PROPERTIES:
+    if at >= end or at[0] != tag:
         return 0
     at += 1
     if not read_length(&at, end, &entry_end) or entry_end - at < 2:
@@ -336,9 +334,9 @@ cdef inline uint32_t _likely_slot(Bytes at, Bytes end) noexcept nogil:
     return hash_bytes(at, span_end - at) % SETS
 
 
-cdef Shape index_entity(bytes owner, Py_ssize_t start, Py_ssize_t end, Offsets* offsets):
-    # Finds the parts of the entity in a span of the owner's bytes. None, if the entity is not in the
-    # canonical encoding; the offsets are then as they were.
+cdef Shape index_map(bytes owner, Py_ssize_t start, Py_ssize_t end, uint8_t tag, Offsets* offsets):
+    # Finds the parts of an entity or a document, in a span of the owner's bytes. Its map of values has this
+    # tag. None, if it is not in the canonical encoding; the offsets are then as they were.
     cdef Bytes base = <Bytes>PyBytes_AS_STRING(owner)
     cdef Scan scan
     cdef Shape shape
@@ -347,7 +345,8 @@ cdef Shape index_entity(bytes owner, Py_ssize_t start, Py_ssize_t end, Offsets* 
     if end > <Py_ssize_t>0xFFFFFFFF:
         return None
     memset(&scan, 0, sizeof(Scan))
-    slot = _likely_slot(base + start, base + end)
+    scan.tag = tag
+    slot = _likely_slot(tag, base + start, base + end)
     shape = likely_shape(slot, _match, base, base + start, base + end, &scan)
     if shape is not None:
         # Without an array of offsets, looking for a value from entry to entry takes less time than
@@ -375,8 +374,13 @@ cdef Shape index_entity(bytes owner, Py_ssize_t start, Py_ssize_t end, Offsets* 
     return shape
 
 
+cdef Shape index_entity(bytes owner, Py_ssize_t start, Py_ssize_t end, Offsets* offsets):
+    return index_map(owner, start, end, ENTITY_PROPERTIES, offsets)
+
+
 cdef void free_offsets(Offsets* offsets) noexcept:
     PyMem_Free(offsets.values)
+    offsets.values = NULL
 
 
 cdef bint find_key(Bytes at, Bytes end, Bytes* key, Bytes* key_end) noexcept nogil:
