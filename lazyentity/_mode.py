@@ -22,12 +22,12 @@ def eager() -> Iterator[None]:
     >>> with lazyentity.eager():
     ...     stock = list(lazyentity.wrap(client).query(kind="Order").fetch(limit=10))
 
-    The decision belongs to the RPC. Entities of a page fetched inside stay stock when they are read
-    outside; the next page of that query, fetched outside, is lazy again. Each thread and asyncio
-    task has its own setting. May be nested.
+    The moment when an RPC is sent decides. Entities of a page that was fetched inside are stock,
+    even if you read them outside; the next page of that query, fetched outside, is lazy again. Each
+    thread and asyncio task has its own setting. Contexts may be nested.
 
-    Inside, ``LazyEntity.from_bytes()``, a snapshot and the unpickling of an element of Beam give
-    stock objects, too.
+    Inside, ``LazyEntity.from_bytes()`` and snapshots also give stock entities, and unpickling an
+    element of Beam gives a stock element.
     """
     token = EAGER_MODE.set(True)
     try:

@@ -1,7 +1,7 @@
 """Patch every supported client when imported: ``import lazyentity.auto``.
 
-One line is logged to the logger ``lazyentity``, at the level INFO: clients, their versions, whether
-they are patched, and the backend. See :func:`lazyentity.patch` for when.
+One line is logged to the logger ``lazyentity`` at level INFO: the clients, their versions, whether
+they are patched, and the backend. :func:`lazyentity.patch` says when.
 """
 
 from __future__ import annotations

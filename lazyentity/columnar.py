@@ -58,25 +58,27 @@ def columns(
     Args:
         entities: lazy or stock entities; an iterator is consumed, and no entity of it is kept.
         names: the properties.
-        key: the name of a first column, with the keys of the entities. Without a name, there is
-            none.
-        key_as: what that column has: the ``"key"``, its ``"id"`` (``key.id_or_name``), or its
-            ``"path"`` (``key.flat_path``). None stands where an entity has no key.
-        missing: ``"some"`` entities may lack a property, but not all of them: such a name is taken
-            for misspelt. ``"null"`` accepts also names that no entity has. ``"raise"`` refuses
-            each entity that lacks one of the properties. Null values are no lack.
+        key: the name of a first column, with the keys of the entities. Without it, the result has
+            no such column.
+        key_as: the contents of that column: the ``"key"``, its ``"id"`` (``key.id_or_name``), or
+            its ``"path"`` (``key.flat_path``). The value is None if an entity has no key.
+        missing: with ``"some"``, entities may lack a property, but a name that no entity has is
+            refused, because it is probably misspelt. ``"null"`` accepts such names, too.
+            ``"raise"`` refuses each entity that lacks one of the properties. A property whose
+            value is null is not missing.
 
     Returns:
-        The columns, in the order of ``names``, each with a value for each entity. None stands where
-        an entity lacks the property. Values are plain, as of :func:`to_dict`.
+        The columns, in the order of ``names``, each with a value for each entity. The value is None
+        if an entity lacks the property. Values are plain, as in :func:`to_dict`.
 
     Raises:
-        KeyError: if entities lack a property, and ``missing`` says that they may not.
-        TypeError: if ``names`` is a string, ``entities`` is a single entity, one of them is no
-            entity, or code that bypasses dict methods put an undecoded property of another entity
+        KeyError: if entities lack a property, and ``missing`` refuses that.
+        TypeError: if ``names`` is a string, ``entities`` is a single entity or has anything but
+            entities, or code that bypasses dict methods put an undecoded property of another entity
             into one.
         ValueError, google.protobuf.message.DecodeError: if a property cannot be decoded.
-        ValueError: also if ``key`` is one of ``names``, or another argument has no such value.
+        ValueError: also if ``key`` is one of ``names``, or ``key_as`` or ``missing`` has another
+            value than those above.
         RuntimeError: if a property was not prefetched, and reading it is refused: see :func:`wrap`.
     """
     require_several("columns", entities)
@@ -211,15 +213,16 @@ def column_batches(
     {'amount': [None]}
 
     Args:
-        entities: as for :func:`columns`. An iterator gives one batch of entities at a time.
+        entities: as for :func:`columns`. Entities of an iterator are taken a batch at a time.
         names: as for :func:`columns`.
-        size: entities of a batch; the last batch may have fewer.
-        key: this and the others: as for :func:`columns`.
-        key_as: see above.
-        missing: see above. A name that no entity has raises after the last batch.
+        size: the number of entities in a batch; the last batch may have fewer.
+        key: as for :func:`columns`.
+        key_as: as for :func:`columns`.
+        missing: as for :func:`columns`. A name that no entity has raises after the last batch.
 
     Raises:
-        As :func:`columns`. ValueError, if ``size`` is not positive.
+        KeyError, TypeError, ValueError, RuntimeError: as for :func:`columns`.
+        ValueError: also if ``size`` is not positive.
     """
     require_several("column_batches", entities)
     wanted = _wanted(names, key, key_as, missing)

@@ -36,19 +36,19 @@ def detach(entities: Iterable[_Entity], *, partial: bool = False) -> list[_Entit
 
     A detached entity has only the properties that were decoded or assigned so far. Writing it would
     delete the others, so ``put()`` of any client and ``raw()`` refuse it. They also refuse its
-    copies, its pickles and the results of ``materialize()``; loading such a pickle needs
-    lazyentity. If every property was read, the detached entity is complete, and can be written like
-    any other.
+    copies, its pickles and the results of ``materialize()``; only lazyentity can load such a
+    pickle. If every property was read, the detached entity is complete, and can be written like any
+    other.
 
     Args:
-        entities: lazy or stock entities. They stay as they are, with one exception: if a property
+        entities: lazy or stock entities. They do not change, with one exception: if a property
             with a meaning was read (legacy values have one), the other properties with a meaning
-            are decoded. A stock entity is returned as it is: it has no unread properties.
+            are decoded. A stock entity is returned itself, because it has no unread properties.
         partial: make entities that can be written; writing one deletes the other properties.
 
     Returns:
-        The detached entities, in the order of the given ones. Their lists, dicts and embedded
-        entities are new, other values are shared. An embedded entity keeps all its properties, in
+        The detached entities, in the order of ``entities``. Their lists, dicts and embedded
+        entities are new; other values are shared. An embedded entity keeps all its properties, in
         separate bytes.
 
     Raises:

@@ -81,18 +81,18 @@ class LazyEntityBase(_MappingAndEntity):
 
     @classmethod
     def from_bytes(cls: type[_Self], raw: bytes) -> _Self:
-        """Make a lazy entity of a serialised ``google.datastore.v1.Entity`` message.
+        """Make a lazy entity from a serialised ``google.datastore.v1.Entity`` message.
 
         Inside :func:`~lazyentity.eager`, and if the environment variable ``LAZYENTITY_DISABLE`` or
         ``LAZYENTITY_EAGER`` was set when this class was imported, the result is a stock entity.
 
         Args:
-            raw: the message in protobuf's wire format. The entity keeps it for as long as it lives.
+            raw: the message in protobuf's wire format. The entity keeps it as long as it lives.
 
         Raises:
             google.protobuf.message.DecodeError: if the names of the properties cannot be read from
-                ``raw``. Malformed parts further down raise when they are read; a stock entity has
-                everything read here, and raises the errors of the client.
+                ``raw``. Other malformed parts raise when they are read. For a stock entity,
+                everything is read here, and raises the errors of the client.
             TypeError: if ``raw`` is not bytes.
         """
         make = cls._from_raw
@@ -223,18 +223,17 @@ class LazyEntity(LazyEntityBase, LazyMapping, Entity):
     >>> lazyentity.decoded(order)
     ('amount',)
 
-    A patched or wrapped client returns lazy entities; :meth:`from_bytes` makes one by hand. Called
-    like ``Entity``, the class makes an ordinary empty entity. Every operation gives the result of a
-    stock entity. :class:`~lazyentity._backend.protocols.LazyMapping` documents the states of a
-    property and which operation decodes which properties. The attributes ``key``,
-    ``exclude_from_indexes`` and ``_meanings`` are read from the bytes on first access and are plain
-    attributes from then on.
+    A patched or wrapped client returns lazy entities; :meth:`from_bytes` makes one from bytes.
+    Called like ``Entity``, the class makes an ordinary empty entity. Every operation gives the same
+    result as with a stock entity. :class:`~lazyentity._backend.protocols.LazyMapping` says which
+    operation decodes which properties. The attributes ``key``, ``exclude_from_indexes`` and
+    ``_meanings`` are read from the bytes on first access, and are plain attributes from then on.
 
     Any number of threads may read the same entity, and all get the same value object of a property.
     Writing from several threads is as unsafe as with any other dict subclass.
 
-    Copies and pickles are stock entities with everything decoded, so that they can be loaded where
-    lazyentity is not installed.
+    Copies and pickles are stock entities with everything decoded, so that a pickle can be loaded
+    where lazyentity is not installed.
 
     Args:
         key (google.cloud.datastore.Key | None): as for ``Entity``.

@@ -7,20 +7,20 @@ from typing import Any
 
 
 def from_bytes(raw: bytes, client: Any) -> Any:
-    """Return a lazy snapshot of a document, as :func:`lazyentity.raw` gives it.
+    """Return a lazy snapshot of a document from the bytes that :func:`lazyentity.raw` returns.
 
     Args:
         raw: a serialised ``google.firestore.v1.Document``.
-        client: the ``Client`` or ``AsyncClient`` of its reference, and of those in its fields.
+        client: the ``Client`` or ``AsyncClient`` for the reference of the document, and for the
+            references in its fields.
 
     Returns:
-        A ``DocumentSnapshot`` without ``read_time``; a stock one inside
-        :func:`~lazyentity.eager`.
+        A ``DocumentSnapshot`` without ``read_time``; inside :func:`~lazyentity.eager`, a stock one.
 
     Raises:
-        ImportError: if the native backend is not there.
+        ImportError: if the native backend is not available.
         google.protobuf.message.DecodeError: if ``raw`` is malformed.
-        ValueError: if it has no name, or that of a document in another database.
+        ValueError: if the document has no name, or is of another database.
     """
     # The client is imported only if somebody has one.
     importlib.import_module("lazyentity.patches.firestore.wrapping").install()

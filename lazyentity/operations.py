@@ -20,8 +20,8 @@ def raw(entity: Entity) -> bytes:
     >>> lazyentity.LazyEntity.from_bytes(stored)["amount"]
     12.5
 
-    Undecoded properties of a lazy entity are copied from the received bytes; the others are encoded
-    as the client encodes them.
+    Undecoded properties of a lazy entity are copied from the received bytes. The others are encoded
+    as by the client.
 
     Args:
         entity: a lazy or a stock entity.
@@ -29,7 +29,8 @@ def raw(entity: Entity) -> bytes:
     Raises:
         TypeError: if ``entity`` is not an entity, or holds an undecoded property of another one.
         ValueError: as the client raises it, if a value has no Datastore type.
-        RuntimeError: if the entity was detached with some of its properties: see :func:`detach`.
+        RuntimeError: if the entity was detached with only some of its properties: see
+            :func:`detach`.
     """
     own = operations_of(entity)
     if own is not None:
@@ -49,8 +50,8 @@ def prefetch(entity: Entity, *names: str) -> None:
     >>> lazyentity.decoded(order)
     ('amount',)
 
-    An entity from ``wrap(..., strict=True)`` decodes them as well, and they can be read from then
-    on.
+    This also works for an entity from ``wrap(..., strict=True)``. The properties can be read from
+    then on.
 
     Args:
         entity: a lazy or a stock entity.

@@ -31,10 +31,10 @@ def materialize(entity: Entity) -> Entity:
         entity: a lazy entity; a stock one is returned as it is.
 
     Returns:
-        google.cloud.datastore.Entity: equal to ``entity``. Entities inside its lists, dicts and
-        embedded entities are plain as well. Containers are new; other values that were read or
-        assigned before are shared. Properties have the order of ``entity``. If a detached entity is
-        refused on write, so is the result: see :func:`detach`.
+        google.cloud.datastore.Entity: equal to ``entity``, with the properties in the same order.
+        Entities inside its lists, dicts and embedded entities are plain as well. Containers are
+        new; other values that were read or assigned before are shared. If ``entity`` is detached
+        and cannot be written, neither can the result: see :func:`detach`.
 
     Raises:
         TypeError: if ``entity`` is not an entity.
@@ -60,19 +60,19 @@ def to_dict(entity: Entity, *names: str) -> dict[str, Any]:
     >>> lazyentity.to_dict(order, "amount")
     {'amount': 12.5}
 
-    Properties that were not read are decoded for the result only: the entity stays as it is.
+    Properties that were not read are decoded for the result only: the entity does not change.
 
     Args:
         entity: a lazy or a stock entity.
-        names: the properties, in the order of the result. Without names, all properties.
+        names: the properties, in the order of the result. If there are none, all properties.
 
     Returns:
-        Embedded entities and dicts are new dicts, arrays are new lists. A key is a ``Key``, and
-        every other value is the property's. The entity's own key is left out.
+        Embedded entities and dicts become new dicts, and arrays new lists. All other values, keys
+        among them, are those of the properties. The key of the entity is left out.
 
     Raises:
-        TypeError: if ``entity`` is not an entity, or if an undecoded property of another entity was
-            put into it past its methods.
+        TypeError: if ``entity`` is not an entity, or if code that bypasses dict methods put an
+            undecoded property of another entity into it.
         KeyError: if the entity lacks one of the named properties.
         ValueError, google.protobuf.message.DecodeError: if a property cannot be decoded.
         RuntimeError: if a property was not prefetched, and reading it is refused: see :func:`wrap`.

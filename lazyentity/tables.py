@@ -48,17 +48,18 @@ def to_pandas(
         entities: as for :func:`columns`.
         names: as for :func:`columns`; the columns of the result. Without any, it has no rows.
         objects: whether a property with values of several types is kept as Python objects.
-        key: this and the others: as for :func:`columns`.
-        key_as: see above.
-        missing: see above.
+        key: as for :func:`columns`.
+        key_as: as for :func:`columns`.
+        missing: as for :func:`columns`.
 
     Returns:
-        Booleans, integers, floats, strings and timestamps have their own dtypes: nullable ones
-        (``Int64``) where a value is missing. All other values are objects.
+        Columns of booleans, integers, floats, strings and timestamps have the dtypes of these, in
+        their nullable forms (``Int64``) if a value is missing. All other columns have objects.
 
     Raises:
-        As :func:`columns`. TypeError, if a property has values of several types. OverflowError, if
-            an assigned integer has more than 64 bits.
+        KeyError, TypeError, ValueError, RuntimeError: as for :func:`columns`.
+        TypeError: also if a property has values of several types.
+        OverflowError: if an assigned integer has more than 64 bits.
         ImportError: if pandas is not installed.
     """
     library = _imported("pandas")
@@ -127,19 +128,20 @@ def to_arrow(
     Args:
         entities: as for :func:`columns`.
         names: as for :func:`columns`; the columns of the result. Without any, it has no rows.
-        objects: whether a property with values of several types becomes a dense union of these.
-        key: this and the others: as for :func:`columns`.
-        key_as: see above.
-        missing: see above.
+        objects: whether a property with values of several types becomes a dense union of the types.
+        key: as for :func:`columns`.
+        key_as: as for :func:`columns`.
+        missing: as for :func:`columns`.
 
     Returns:
-        Arrays become lists and embedded entities structs, if all values of a property have one
+        Arrays become lists, and embedded entities structs, if all values of a property have one
         type. Missing values are nulls.
 
     Raises:
-        As :func:`columns`. TypeError, if a property has values of several types, or of a type that
-            Arrow lacks: keys, geographical points, and arrays and embedded entities with several
-            types in one place. OverflowError, if an assigned integer has more than 64 bits.
+        KeyError, TypeError, ValueError, RuntimeError: as for :func:`columns`.
+        TypeError: also if a property has values of several types, or of a type that Arrow lacks:
+            keys, geographical points, and arrays and embedded entities that mix types in one place.
+        OverflowError: if an assigned integer has more than 64 bits.
         ImportError: if pyarrow is not installed.
     """
     library = _imported("pyarrow")

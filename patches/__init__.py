@@ -72,40 +72,40 @@ def patch(*names: ClientName, strict: bool = False, eager: bool | None = None) -
     >>> lazyentity.patched()
     ('datastore',)
 
-    With ``eager`` reads return stock entities and stock models, in less time than the client itself
+    With ``eager``, reads return stock entities and stock models, in less time than the client
     takes.
 
     - A client that the application has not imported yet is patched when it is imported.
-    - A client is left as it is, with one warning, if its version is not supported or if it lacks an
-      attribute that is replaced or used. So are the clients that are built on it.
-    - A client that needs the native backend is left as it is where the pure one serves. One warning
+    - A client stays stock, with one warning, if its version is not supported or if it lacks an
+      attribute that lazyentity replaces or uses. So do the clients that are built on it.
+    - A client that needs the native backend stays stock if the pure backend is in use. One warning
       says so if the client is named or imported; ``strict`` raises if it is named.
-    - A function or class that somebody else replaced stays in charge, with one warning, if the lazy
-      calls would go past it. These calls are then the client's own: their results are not lazy.
-      That holds for replacements after ``patch()``, too, without a warning.
-    - Patching again changes nothing but whether reads are lazy or eager.
-    - One line is logged at the level INFO: the clients with their versions, whether they are
-      patched, and the backend; for the pure backend also why it serves. If logging is not
-      configured yet, the line comes with the first RPC after that.
+    - If another library has replaced a function or class that the lazy calls would bypass, the
+      calls of that client run the client's own code, with one warning: the replacement is called,
+      and the results are not lazy. A replacement after ``patch()`` has the same effect, without a
+      warning.
+    - Patching again changes only whether reads are lazy or eager.
+    - One line is logged at level INFO: the clients with their versions, whether they are patched,
+      and the backend, with the reason if it is the pure one. If logging is not configured yet, the
+      line is logged at the first RPC after that.
     - While the environment variable ``LAZYENTITY_DISABLE`` is set to anything but ``0``, ``false``,
       ``no`` or ``off``, ``patch()`` logs that and does nothing else.
 
     Args:
         names: which clients, by the names in :data:`lazyentity.patches.clients.CLIENTS`. Without a
             name, all installed clients.
-        strict: raise instead of warning, and patch nothing more. Installed clients are imported
-            for that.
-        eager: return stock entities. None, the default, is True while the environment variable
-            ``LAZYENTITY_EAGER`` is set, to any value that would set ``LAZYENTITY_DISABLE``. Clients
-            convert in this mode from now on, or from their import on, and so do results that they
-            received before and have not converted yet; responses of Firestore keep the mode in
-            which they were requested. Wrapped queries and clients keep their own mode: see
-            ``wrap()``.
+        strict: raise instead of warning, and patch no further client. This imports the installed
+            clients.
+        eager: return stock entities. None, the default, is True if the environment variable
+            ``LAZYENTITY_EAGER`` is set, to any value that would set ``LAZYENTITY_DISABLE``. The
+            mode applies to all later conversions, also of results that were received before;
+            responses of Firestore keep the mode in which they were requested. Wrapped queries and
+            clients keep their own mode: see ``wrap()``.
 
     Raises:
         ValueError: if a name is not known.
-        ImportError: if ``LAZYENTITY_BACKEND`` requests a backend that is not there.
-        RuntimeError: if ``strict`` and a client cannot be patched.
+        ImportError: if ``LAZYENTITY_BACKEND`` requests a backend that is not available.
+        RuntimeError: if ``strict`` is set and a client cannot be patched.
     """
     require_flag("patch", "strict", strict)
     require_flag("patch", "eager", eager)
@@ -238,7 +238,7 @@ def _warn_once(message: str) -> None:
 
 
 def unpatch(*names: ClientName) -> None:
-    """Undo :func:`patch`. Clients made in the meantime, and entities read, go on working.
+    """Undo :func:`patch`. Clients and entities that you got in the meantime keep working.
 
     >>> import lazyentity
     >>> lazyentity.patch("datastore")
@@ -246,11 +246,11 @@ def unpatch(*names: ClientName) -> None:
     >>> lazyentity.patched()
     ()
 
-    Adapted libraries get their own functions back once no client is patched. A wrapper that another
-    library put around a replacement stays, and calls the original.
+    The functions of adapted libraries are restored once no client is patched. A wrapper that
+    another library put around a replacement stays, and calls the original.
 
     Args:
-        names: which clients; all, if none is named.
+        names: which clients; without a name, all of them.
 
     Raises:
         ValueError: if a name is not known.
@@ -277,7 +277,7 @@ def patched() -> tuple[ClientName, ...]:
     >>> lazyentity.patched()
     ('datastore',)
 
-    A client that is known to be unsupported is not among them, nor is any that is built on it.
+    Clients that are known to be unsupported, and those that are built on them, are left out.
     """
     names = (name for name, client in CLIENTS.items() if client.patch.active or is_awaited(client))
     return cast(tuple[ClientName, ...], tuple(names))

@@ -17,7 +17,7 @@ def total():
 
 def export(file):
     for order in orders.fetch():
-        json.dump(dict(order), file)
+        json.dump(dict(order), file, default=str)
 
 
 print(total())

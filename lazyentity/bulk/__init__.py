@@ -1,6 +1,6 @@
 """Any number of keys and entities in few calls, for every client of google-cloud-datastore.
 
-The calls are not atomic: each is several requests, and some can fail while others succeed.
+The calls are not atomic: each sends several requests, and some can fail while others succeed.
 """
 
 from lazyentity.bulk.errors import BulkError

@@ -17,13 +17,13 @@ class BulkError(Exception):
     """Some keys of a bulk call failed; the others did not.
 
     Attributes:
-        failed: the error of each key that failed. Keys that failed in one request share an error. A
-            write that failed may have reached the server. A key that was written several times is
-            here if one of these writes failed, and then not in ``done``.
+        failed: the error for each key that failed. Keys that failed in one request share an error.
+            A write that failed may have reached the server. If a key was written several times and
+            one of these writes failed, the key is here, and not in ``done``.
         done: the results that the call could not return because of this error. ``get_many()``: the
-            entities that were read, None where there is none. ``put_many()``: the entities that
-            were written. ``delete_many()``: None for each deleted key. Writes of an iterator leave
-            ``done`` empty, because it would grow with the iterator.
+            entities that were read, None for a key without one. ``put_many()``: the entities that
+            were written. ``delete_many()``: None for each deleted key. Writes from an iterator
+            leave ``done`` empty, because it would grow with the iterator.
         count: how many keys of this call succeeded so far. For an iterator, each successful write
             counts.
     """

@@ -60,31 +60,31 @@ def get_many(
 
     The call is not atomic: each look-up sees the entities at a different moment.
 
-    Equal keys are looked up once, and give one entity object. The entities are those that
-    ``client.get()`` returns: lazy if the client is patched or wrapped.
+    Equal keys are looked up once, and return the same entity object. If the client is patched or
+    wrapped, the entities are lazy, as from ``client.get()``.
 
     Args:
-        client: patched, wrapped or stock; its own connection is used.
-        keys: complete keys of the client's project and database. For a collection, all are returned
-            together. For an iterator, entities are returned as they are asked for: up to
-            ``concurrency`` look-ups are ahead, and only their keys and entities are held. Equal
-            keys more than 1,000 keys apart are looked up again.
+        client: patched, wrapped or stock. Its connection is used.
+        keys: complete keys of the client's project and database. For a collection, all entities are
+            returned together. For an iterator, they are returned as you ask for them: up to
+            ``concurrency`` look-ups run ahead, and only their keys and entities are held. Equal
+            keys that are more than 1,000 keys apart are looked up again.
         concurrency: how many look-ups run at a time.
         eventual: whether to read with eventual consistency.
-        retry: the policy of each look-up, as of :func:`~lazyentity.bulk.put_many`.
-        timeout: of an attempt, in seconds; the client's own by default.
+        retry: the policy of each look-up, as for :func:`~lazyentity.bulk.put_many`.
+        timeout: the seconds of each attempt; by default, those of the client.
 
     Returns:
-        The entities in the order of the keys, None where there is none: a list for a collection,
-        else an iterator. The iterator can be continued after an error.
+        The entities in the order of the keys, None for a key without one: a list for a collection,
+        else an iterator. You can continue with the iterator after an error.
 
     Raises:
         BulkError: some keys could not be read. An iterator raises it in place of the entities of
             a look-up.
-        RuntimeError: inside a transaction. An iterator raises it when it would look up keys there,
-            and goes on after the transaction. An iterator also raises it in a child process, if it
-            was begun before the fork.
-        TypeError: ``keys`` has something that is not a key, or is a key, an entity or text itself.
+        RuntimeError: inside a transaction. An iterator raises it if it would have to look up keys
+            there, and can be continued after the transaction. An iterator that was begun before a
+            fork also raises it in the child process.
+        TypeError: ``keys`` has anything but keys, or is itself a key, an entity or text.
         ValueError: a key is partial, or of another project or database; or ``concurrency`` is less
             than 1.
     """

@@ -51,28 +51,28 @@ def put_many(
 
     Entities with the same key are written in their order. Partial keys are completed by
     ``AllocateIds`` before the commit, so that a commit can be retried without storing an entity
-    twice. The key of such an entity is complete once its commit was sent, even if that failed.
+    twice. The key of such an entity is complete once its commit was sent, even if the commit fails.
 
     Args:
-        client: patched, wrapped or stock; its own connection is used.
+        client: patched, wrapped or stock. Its connection is used.
         entities: lazy or stock entities of the client's project and database. A collection is
             encoded as a whole before anything is sent. An iterator is read as the commits are sent,
             and no more than ``concurrency`` + 1 commits are held.
         concurrency: how many commits run at a time.
-        retry: the policy of each request. By default, contention and unavailability are retried
-            with the times by which the client retries look-ups, up to 60 seconds.
-        timeout: of an attempt, in seconds; the client's own by default.
+        retry: the policy of each request. By default, contention and unavailability are retried on
+            the client's schedule for look-ups, for up to 60 seconds.
+        timeout: the seconds of each attempt; by default, those of the client.
 
     Raises:
         BulkError: some entities could not be written. If entities of a collection are too large or
-            cannot be encoded, nothing was sent, and ``failed`` names all of them. In an iterator
-            such entities are left out and the others are written.
+            cannot be encoded, nothing was sent, and ``failed`` names all of them. Such entities of
+            an iterator are left out, and the others are written.
         RuntimeError: inside a transaction or a batch, also one that an iterator begins.
-        TypeError: ``entities`` has something that is not an entity, or is an entity itself or text.
+        TypeError: ``entities`` has anything but entities, or is itself an entity or text.
         ValueError: an entity has no key, or one of another project or database; or ``concurrency``
             is less than 1. Nothing of a collection was sent.
-        Exception: the iterator raised it. The call ends at once; commits that were sent may still
-            be applied.
+        Exception: any error of the iterator. The call ends at once; commits that were already sent
+            may still be applied.
     """
     writing = _Writing(Requests(client, "put_many", concurrency, retry, timeout))
     require_several("put_many", entities)
@@ -89,14 +89,14 @@ def delete_many(
 ) -> None:
     """Delete any number of entities, in commits of at most 500 keys.
 
-    As :func:`put_many` in all but these:
+    It works like :func:`put_many`, but takes keys.
 
     Args:
-        client: as of :func:`put_many`.
+        client: as for :func:`put_many`.
         keys: complete keys, or entities with such keys, of the client's project and database.
-        concurrency: as of :func:`put_many`.
-        retry: as of :func:`put_many`.
-        timeout: as of :func:`put_many`.
+        concurrency: as for :func:`put_many`.
+        retry: as for :func:`put_many`.
+        timeout: as for :func:`put_many`.
 
     Raises:
         BulkError: some entities could not be deleted.

@@ -1,11 +1,12 @@
-"""Documents as one opaque value: bytes in place of an embedded entity of many small values.
+"""Documents that are stored as one opaque value, in place of an embedded entity.
 
 >>> from lazyentity.packed import pack, unpack
 >>> unpack(pack({"lines": [{"price": 2.5}]}))
 {'lines': [{'price': 2.5}]}
 
-``PackedProperty`` is the property of google-cloud-ndb that stores such a value;
-:mod:`lazyentity.packed.appengine` has that of App Engine's ndb. Both are imported on request.
+``PackedProperty`` is a property for models of google-cloud-ndb that stores such a value;
+:mod:`lazyentity.packed.appengine` has one for App Engine's ndb. Both are imported when you use
+them.
 """
 
 from __future__ import annotations

@@ -85,7 +85,7 @@ _Path = tuple[Any, ...]
 
 
 class UnpackError(ValueError):
-    """A stored value is no packed document, or one that cannot be read; the text says why."""
+    """A stored value is not a packed document, or cannot be read; the text says why."""
 
 
 class _BadTag(ValueError):
@@ -107,14 +107,14 @@ def pack(value: Any, *, compress_from: int = COMPRESS_FROM, max_size: int = MAX_
     """Return a document as bytes, to be stored in a property that is not indexed.
 
     Args:
-        value: of dicts with string keys, lists, strings, integers of 64 bits, finite floats,
-            booleans, None, datetimes with a time zone, bytes, sets and frozensets. Embedded
-            entities without a key become dicts.
-        compress_from: JSON of so many bytes or more is compressed, if that makes it smaller.
-        max_size: bytes of JSON that the document may have.
+        value: dicts with string keys, lists, strings, integers of 64 bits, finite floats, booleans,
+            None, datetimes with a time zone, bytes, sets and frozensets, nested in any way.
+            Embedded entities without a key become dicts.
+        compress_from: JSON of this many bytes or more is compressed, if that makes it smaller.
+        max_size: how many bytes of JSON the document may have.
 
     Raises:
-        TypeError: if there is a value of any other type. The text names the value's type and path.
+        TypeError: if there is a value of another type. The text names the value's type and path.
         ValueError: if the document is larger than ``max_size``.
     """
     payload, tagged = _serialised(value)
@@ -135,7 +135,7 @@ def pack(value: Any, *, compress_from: int = COMPRESS_FROM, max_size: int = MAX_
 
 
 def is_packed(stored: Any) -> bool:
-    """Say whether a stored value is a packed document of any version, going by its first bytes."""
+    """Whether a stored value is a packed document of any version, judged by its first bytes."""
     return isinstance(stored, bytes) and stored.startswith(MAGIC) and len(stored) > _HEADER.size
 
 
@@ -143,14 +143,14 @@ def unpack(stored: Any, *, max_size: int = MAX_SIZE) -> Any:
     """Return the document of a stored value.
 
     Args:
-        stored: bytes from :func:`pack`; or the embedded entity, dict or list that the property held
-            before: it is returned with plain dicts and lists inside.
-        max_size: bytes of JSON to accept. They are compared before anything is decompressed.
+        stored: bytes from :func:`pack`, or an embedded entity, dict or list that was stored before,
+            which is returned as plain dicts and lists.
+        max_size: how many bytes of JSON to accept. The size is checked before decompression.
 
     Raises:
-        UnpackError: if the bytes are not packed, truncated or damaged, if this version of
-            lazyentity does not know their version, codec or flags, if the document is larger than
-            ``max_size``, or if it is deeper than the stack has room for.
+        UnpackError: if the bytes are not packed, or are truncated or damaged; if this version of
+            lazyentity does not know their version, codec or flags; if the document is larger than
+            ``max_size``, or nested too deep for the stack.
         TypeError: if ``stored`` is of another type.
     """
     if isinstance(stored, (dict, list)):

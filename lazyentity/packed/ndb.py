@@ -8,6 +8,6 @@ from lazyentity.packed.properties import PackedValues
 
 
 class PackedProperty(PackedValues, ndb.BlobProperty):  # type: ignore[misc]  # ndb is untyped
-    """A property of google-cloud-ndb's models that holds a document, see :class:`PackedValues`."""
+    """A property of google-cloud-ndb's models that holds a document: see :class:`PackedValues`."""
 
     _base_value = ndb.model._BaseValue

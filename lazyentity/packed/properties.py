@@ -26,23 +26,23 @@ _NULLS = frozenset(
 class PackedValues:
     """A mixin that makes a class of blob properties store packed documents.
 
-    The document is unpacked when the attribute is read. If it was not read, the bytes are written
-    back as they came. An embedded entity that the property held before is read as a dict, and
-    written packed once it was read. A list that it held has to be migrated before: google-cloud-ndb
-    reads no entity with a list where the model has one value. The bytes that a ``JsonProperty``
-    stored, compressed or not, are read as that property reads them, and written packed once they
-    were read.
+    The document is unpacked when you read the attribute. If you do not read it, the bytes are
+    written back as they were received. Two forms that were stored before can be read, and are
+    packed in the next write after a read: an embedded entity, which is read as a dict, and the
+    bytes of a ``JsonProperty``, compressed or not. Lists have to be packed before the model has
+    the property, because google-cloud-ndb refuses an entity with a list where the model has one
+    value.
 
     Args:
-        name: under which the property is stored; by default the name of the attribute.
-        compress_from: as of :func:`lazyentity.packed.pack`.
-        max_size: as of :func:`lazyentity.packed.pack` and :func:`lazyentity.packed.unpack`.
-        options: as of the ``BlobProperty``, without ``compressed`` and ``indexed``.
+        name: the stored name of the property; by default the name of the attribute.
+        compress_from: as for :func:`lazyentity.packed.pack`.
+        max_size: as for :func:`lazyentity.packed.pack` and :func:`lazyentity.packed.unpack`.
+        options: as for ``BlobProperty``, without ``compressed`` and ``indexed``.
 
     Raises:
-        TypeError: by the constructor, for options that it does not take; when a model is put, for a
-            value that cannot be packed.
-        UnpackError: when the attribute is read, as :func:`lazyentity.packed.unpack`.
+        TypeError: in the constructor, if an option is not accepted; when a model is put, if a value
+            cannot be packed.
+        UnpackError: when the attribute is read, as in :func:`lazyentity.packed.unpack`.
     """
 
     _base_value: type

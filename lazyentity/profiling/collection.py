@@ -66,14 +66,14 @@ if hasattr(os, "register_at_fork"):
 
 
 class Profile:
-    """The counts of a part of a program, in all of its threads: what it received and decoded.
+    """The entities received and properties decoded in a part of a program, by all threads.
 
     >>> with lazyentity.profile() as profile:  # doctest: +SKIP
     ...     handle_requests()
     >>> print(profile.table())  # doctest: +SKIP
 
-    Profiles may overlap, and be inside of each other. A running profile can give its report. In a
-    child that is forked while it runs, it counts the entities that the child receives.
+    Profiles may overlap and be nested. A running profile can give its report. In a child that is
+    forked while the profile runs, it counts the entities that the child receives.
     """
 
     def __init__(self) -> None:
@@ -136,7 +136,7 @@ class Profile:
 
 
 def profile() -> Profile:
-    """Count what is received and decoded, inside of a ``with`` statement.
+    """Count the entities that are received, and the properties decoded, in a ``with`` statement.
 
     >>> import lazyentity
     >>> from google.cloud import datastore
@@ -145,7 +145,7 @@ def profile() -> Profile:
     ...     orders = list(lazyentity.wrap(client).query(kind="Order").fetch(limit=10))
     >>> report = counts.table()
 
-    Only entities that arrive inside of it count. While no profile runs, nothing is counted.
+    Only entities that arrive inside the statement count. While no profile runs, nothing is counted.
     """
     return Profile()
 

@@ -1,4 +1,4 @@
-"""A kind, or the results of any query, kept in one file and read back as lazy entities."""
+"""The results of a query, stored in one file and read back as lazy entities."""
 
 try:
     import zstandard as _zstandard  # noqa: F401  # it is needed below

@@ -70,14 +70,14 @@ class Information(NamedTuple):
 class Snapshot:
     """The results of a query in one file, read back as lazy entities.
 
-    The first read opens the file. From then on all reads see its state, from any thread, whoever
-    replaces the file meanwhile. After :meth:`close` or :meth:`refresh`, the next read opens the
-    file anew.
+    The first read opens the file. From then on, all reads in all threads see that state, even if
+    the file is replaced. After :meth:`close` or :meth:`refresh`, the next read opens the file
+    again.
 
     Nothing in the file is executed. Its bytes are decoded like a server's response.
 
     Args:
-        path: of the file.
+        path: the path of the file.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -98,28 +98,28 @@ class Snapshot:
         allow_empty: bool = False,
         progress: Callable[[int], None] | None = None,
     ) -> int:
-        """Write the results of a query to a new file, which then takes the place of the old one.
+        """Write the results of a query to a new file, which then replaces the old one.
 
-        An error, or the end of the process at any moment, leaves the old file. Snapshots that have
-        it open go on reading it.
+        After an error, or if the process is killed, the old file is still there. Snapshots that
+        have opened it keep reading it.
 
         Args:
-            query: a query, neither keys-only nor with a projection, whose results are read lazily,
-                patched or not. Or an iterable of entities of any origin, which are stored with
-                their changes.
-            allow_empty: whether there may be no entity at all.
-            progress: called now and then with the number of entities so far.
+            query: a query, whose results are read lazily, whether the client is patched or not; it
+                must not be keys-only or have a projection. Or an iterable of any entities, which
+                are stored with their changes.
+            allow_empty: whether to accept that there is no entity.
+            progress: called from time to time with the number of entities so far.
 
         Returns:
             The number of entities.
 
         Raises:
-            SnapshotError: the path has a file that is no snapshot, or a newer one; or ``query``
-                gives nothing.
+            SnapshotError: the file at the path is not a snapshot, or a newer version wrote it; or
+                ``query`` returns no entity.
             OSError: the file cannot be written.
-            TypeError: ``query`` gives something that is not an entity.
-            ValueError: the query is keys-only or has a projection, or an entity has no complete
-                key.
+            TypeError: ``query`` returns anything but entities.
+            ValueError: the query is keys-only or has a projection, or the key of an entity is not
+                complete.
         """
         source = None
         entities: Iterable[Entity]
@@ -167,11 +167,11 @@ class Snapshot:
         return entity
 
     def get_many(self, keys: Iterable[Key]) -> list[LazyEntity | None]:
-        """Return the entities of keys in their order, None if missing.
+        """Return the entities in the order of their keys, None for a key without one.
 
         Raises:
             CorruptEntity: the bytes of an entity are damaged.
-            TypeError: ``keys`` has something that is not a key.
+            TypeError: ``keys`` has anything but keys.
         """
         file = self._opened()
         found = []
@@ -193,7 +193,7 @@ class Snapshot:
         return itertools.starmap(file.entity, file.every(f"{_ROWS} ORDER BY entities.key"))
 
     def keys(self) -> Iterator[Key]:
-        """Iterate the keys, in the order of the entities.
+        """Iterate over the keys, in the order of the entities.
 
         Raises:
             CorruptEntity: the bytes of a key are damaged.
@@ -206,9 +206,9 @@ class Snapshot:
             yield key
 
     def verify(self) -> list[SnapshotError]:
-        """Read everything, and compare it with its checksums.
+        """Read everything, and compare it with the checksums.
 
-        Returns the damages of the file, with a CorruptEntity for each damaged entity.
+        Returns an error for each damaged part of the file, a CorruptEntity for a damaged entity.
         """
         file = self._opened()
         damages: list[SnapshotError] = []
@@ -234,7 +234,7 @@ class Snapshot:
         return Information(file.entities, contents, file.bytes, refreshed, source)
 
     def close(self) -> None:
-        """Leave the file. Iterations go on reading it; the next read opens the file anew."""
+        """Close the file. Iterations under way keep reading it; the next read opens it again."""
         self._file = None
 
     def __enter__(self) -> Snapshot:

@@ -292,32 +292,33 @@ def wrap(
 
     - The two objects share their state: filters, limits, the current batch or transaction, the
       connection. Setting one of them on either object sets it on both.
-    - Queries made by a wrapped client are wrapped as well, with the same options.
-    - A wrapped object is an instance of the class of the object that it wraps.
-    - An object that is wrapped already is returned as it is if there are no options. With options,
-      the result has these and no others, and the given object keeps its own.
+    - Queries that a wrapped client makes are wrapped as well, with the same options.
+    - A wrapped object is an instance of the class of the given object.
+    - Without options, an object that is already wrapped is returned itself. With options, the
+      result has only these, and the given object keeps its options.
 
-    The options are for the entities that the query returns, or the client's ``get()``,
-    ``get_multi()`` and queries, and not for those embedded in them. Stock entities, as they are
-    returned inside ``eager()``, have everything decoded and refuse nothing.
+    The options apply to the entities that the query or the client returns, not to entities embedded
+    in them. Stock entities, as returned inside ``eager()``, have everything decoded and refuse
+    nothing.
 
     Args:
-        query_or_client: a ``google.cloud.datastore`` ``Query`` or ``Client``; or a query or client
-            of another library, if its page of the documentation says that it can be wrapped.
-        prefetch: names of properties that are decoded before an entity is handed out. Names that an
+        query_or_client: a ``google.cloud.datastore`` ``Query`` or ``Client``, or a query or client
+            of another library whose documentation page says that it can be wrapped.
+        prefetch: names of properties that are decoded before an entity is returned. Names that an
             entity lacks are skipped, with a warning if the first 100 entities all lack one. A
-            malformed property raises when the entity is asked for, as reading it would.
-        strict: refuse to decode anything else. Decoding a property that was neither prefetched nor
-            assigned raises RuntimeError; ``lazyentity.prefetch(entity, name)`` still decodes.
-            ``raw()`` and writing the entity are not refused.
-        eager: return stock entities, decoded as a whole. None, the default, is True if the
+            malformed property raises when the entity is returned.
+        strict: refuse to decode other properties. Decoding a property that was neither prefetched
+            nor assigned raises RuntimeError; ``lazyentity.prefetch(entity, name)`` still decodes
+            it. ``raw()`` and writing the entity are allowed.
+        eager: return stock entities, with everything decoded. None, the default, is True if the
             environment variable ``LAZYENTITY_EAGER`` is set at the time of this call; the other
             options then have no effect. The mode of ``patch()`` does not matter.
 
     Raises:
-        TypeError: if the object is neither, if its class keeps state in slots, or if ``prefetch``
-            is one ``str`` or holds anything but ``str``, or if a switch is no bool.
-        RuntimeError: if the client needs the native backend, and the pure one serves.
+        TypeError: if the object is neither a query nor a client, if its class keeps state in slots,
+            if ``prefetch`` is a ``str`` or has anything but ``str``, or if ``strict`` or ``eager``
+            is not a bool.
+        RuntimeError: if the client needs the native backend, and the pure one is in use.
         ValueError: if ``eager`` is given together with ``prefetch`` or ``strict``.
     """
     require_flag("wrap", "strict", strict)

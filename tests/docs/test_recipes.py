@@ -11,6 +11,8 @@ from typing import Any, Final
 import pytest
 from google.cloud import datastore
 
+from lazyentity.bench.entities import orders
+from lazyentity.bench.server.demo import ENTITIES, PROPERTIES
 from lazyentity.bench.server.process import LoopbackServer
 from tests.support import forks
 
@@ -200,15 +202,15 @@ def test_forked_workers(emulated: LoopbackServer, disabled: str) -> None:
 
 
 def test_profile_of_a_report(emulated: LoopbackServer) -> None:
-    """The profile has every line that the page shows of it, which leaves out tables and times."""
+    """The profile of the orders of ``server --demo`` has every line that the page shows of it.
+
+    The page leaves out the tables and the times.
+    """
     client = datastore.Client(project="demo")
-    orders = []
-    for number in range(300):
-        order = datastore.Entity(client.key("Order", number + 1))
-        order.update({f"field_{position}": position for position in range(99)})
-        order["amount"] = 12.5
-        orders.append(order)
-    client.put_multi(orders)
+    entities = orders(ENTITIES, PROPERTIES)
+    for number, order in enumerate(entities, start=1):
+        order.key = client.key("Order", number)
+    client.put_multi(entities)
     program = subprocess.run(
         [sys.executable, "report.py"],
         cwd=DOCS / "recipes",
@@ -217,7 +219,7 @@ def test_profile_of_a_report(emulated: LoopbackServer) -> None:
         capture_output=True,
         text=True,
     )
-    assert program.stdout == "3750.0\n"
+    assert program.stdout == "11212.5\n"
     report = " ".join(program.stderr.split())
     page = (DOCS / "start" / "quickstart.rst").read_text("utf-8")
     shown = page.split("$ LAZYENTITY_PROFILE=1 python report.py\n")[1]
