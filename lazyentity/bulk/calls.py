@@ -14,7 +14,7 @@ import threading
 from collections.abc import Callable
 from typing import Any, Final, Generic, TypeVar
 
-from lazyentity._mode import EAGER, is_eager
+from lazyentity._mode import EAGER_MODE, is_eager
 
 _Result = TypeVar("_Result")
 
@@ -35,7 +35,7 @@ class Call(Generic[_Result]):
         context = contextvars.copy_context()
         if is_eager():
             # The caller may be eager by its frame, which another thread does not have.
-            context.run(EAGER.set, True)
+            context.run(EAGER_MODE.set, True)
         self._call: Callable[[], Any] = functools.partial(context.run, call)
         self._process = os.getpid()
         self._outcome: tuple[Any, BaseException | None] | None = None

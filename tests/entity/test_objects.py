@@ -220,7 +220,7 @@ def test_protocols_checked_at_run_time(lazy_type: type[LazyEntity]) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize(
-    "delete", [delattr, lambda entity, name: vars(entity).pop(name)], ids=["delattr", "vars"]
+    "delete", [delattr, lambda entity, name: entity.__dict__.pop(name)], ids=["delattr", "vars"]
 )
 def test_deleted_attributes_stay_deleted(
     lazy_type: type[LazyEntity], delete: Callable[[Any, str], object], name: str
