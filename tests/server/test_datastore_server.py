@@ -182,6 +182,19 @@ def test_a_changed_read_aborts(
     assert client.get(key)["a"] == 5
 
 
+def test_rollback_writes_nothing(client: datastore.Client, put: Put) -> None:
+    """A transaction that is rolled back leaves all as it was, and is over."""
+    key = put("K", 1, a=1).key
+    transaction = client.transaction()
+    transaction.begin()
+    request = {"project_id": client.project, "transaction": transaction.id}
+    transaction.delete(key)
+    transaction.rollback()
+    assert client.get(key)["a"] == 1
+    with pytest.raises(exceptions.BadRequest, match="has ended"):
+        client._datastore_api.rollback(request=request)
+
+
 More = query_types.QueryResultBatch.MoreResultsType
 
 
