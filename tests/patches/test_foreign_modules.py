@@ -13,8 +13,8 @@ from tests.support.subprocesses import last_line, run
 
 _ADAPTED = {name.partition(".")[0] for each in LIBRARIES for name in each.names}
 # Those that Python's own json and random are made of are no names for a module of an application.
-NAMES = sorted({"apache_beam", "click", "gcloud", "packaging", "rich", "zstandard"} | _ADAPTED)
-"""Libraries that lazyentity or its commands import, or wait for; all but wrapt."""
+NAMES = sorted({"apache_beam", "click", "packaging", "rich", "zstandard"} | _ADAPTED)
+"""Libraries that lazyentity or its commands import, or wait for; but for wrapt and namespaces."""
 
 # Looks like what the adapters replace, and must not be touched.
 _FOREIGN = """
