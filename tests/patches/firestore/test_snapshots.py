@@ -13,7 +13,7 @@ from google.cloud import firestore
 from google.cloud.firestore_v1 import base_client, base_query
 from google.cloud.firestore_v1.types import firestore as types
 from google.protobuf.message import DecodeError
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import lazyentity
@@ -145,6 +145,8 @@ def check(
 
 
 @given(raw=serialised_responses(RESPONSE_READ_TIME), reads=_reads)
+# A document that is a vector, as a whole.
+@example(raw=response_of({"__type__": "__vector__", "value": [1.5]}), reads=["a", "to_dict"])
 def test_queries(raw: bytes, reads: list[str]) -> None:
     check(raw, reads, QueryResponse, stock_query, lazy_query, COLLECTION, PARENT)
 
