@@ -132,9 +132,11 @@ def check(
     assert snapshot.exists is expected.exists is True
     assert (snapshot.id, snapshot.reference) == (expected.id, expected.reference)
     for name in ("read_time", "create_time", "update_time"):
-        for duplicate in (lambda each: each, copy.deepcopy):
-            found, wanted = (getattr(duplicate(each), name) for each in (snapshot, expected))
-            assert described(found) == described(wanted)
+        for one, other in (
+            (snapshot, expected),
+            (copy.deepcopy(snapshot), copy.deepcopy(expected)),
+        ):
+            assert described(getattr(one, name)) == described(getattr(other, name))
     assert outcome(lambda: hash(snapshot)) == outcome(lambda: hash(expected))
     assert _told(snapshot, reads) == _told(expected, reads)
     again = _converted(kind._real.deserialize, raw, stock, rest)
@@ -274,6 +276,9 @@ def test_responses_act_as_messages() -> None:
         assert type(made) is types.RunQueryResponse
         assert made == real
     assert type(type(lazy)()) is types.RunQueryResponse
+    # Somebody has changed the message that was made.
+    lazy._pb.document.fields["a"].integer_value = 7
+    assert lazy_query(lazy, COLLECTION, PARENT).get("a") == 7
 
 
 @pytest.mark.parametrize(

@@ -109,7 +109,8 @@ def test_messages_are_plain_ones(name: str) -> None:
         return write
 
     assert stock == made() == stock
-    for duplicate in (copy.copy, copy.deepcopy, lambda write: pickle.loads(pickle.dumps(write))):
+    assert pickle.loads(pickle.dumps(made())) == stock
+    for duplicate in (copy.copy, copy.deepcopy):
         assert duplicate(made()) == stock
     assert made().update.fields["a"].integer_value == 1
     assert "update" in made()
@@ -118,6 +119,15 @@ def test_messages_are_plain_ones(name: str) -> None:
     assert write_pb2.Write.to_dict(made()) == write_pb2.Write.to_dict(stock)
     assert types.CommitRequest(writes=[made()]).writes[0] == write_pb2.Write(made()) == stock
     assert sorted(repr(made())) == sorted(repr(stock))
+
+
+@pytest.mark.parametrize("transaction", [None, b"transaction"])
+def test_requests(transaction: bytes | None) -> None:
+    writes = now("create")(DOCUMENT, PLAIN)
+    request = {"database": "d", "writes": writes, "transaction": transaction}
+    made = messages.lazy_request(types.CommitRequest, request)
+    assert raw_of(made) is not None
+    assert made == types.CommitRequest(request)
 
 
 def test_nothing_is_parsed_to_be_sent(side: Any, monkeypatch: pytest.MonkeyPatch) -> None:
