@@ -25,7 +25,7 @@ cdef object _column_value(LazyMapping entity, object name, object copy):
     ordinal = ordinal_of(entity, name)
     if is_restricted(entity):
         entity._extras.policy.refuse(entity, name)
-    value = plain_property(entity._owner, entity._shape, &entity._offsets, ordinal)
+    value = plain_property(entity._owner, &entity._offsets, ordinal)
     if value is UNDECODED:
         value = plain_value(read_slowly(entity, name, ordinal)[0])
     if is_profiled(entity):
@@ -72,9 +72,7 @@ cdef object _value_of(UnboxedEntity unboxed, object name, object copy):
     cdef PyObject* ordinal = PyDict_GetItemWithError(unboxed._shape._ordinals, name)
     if ordinal == NULL:
         return None
-    value = plain_property(
-        unboxed._response, unboxed._shape, &unboxed._offsets, <Py_ssize_t><object>ordinal
-    )
+    value = plain_property(unboxed._response, &unboxed._offsets, <Py_ssize_t><object>ordinal)
     if value is UNDECODED:
         # The entity has protobuf decode it, and names itself in errors.
         return _column_value(<LazyMapping>_entity_of(unboxed), name, copy)

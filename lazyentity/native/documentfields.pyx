@@ -122,8 +122,7 @@ cdef class DocumentFields:
         ordinal = self._shape._ordinals.get(name)
         if ordinal is None:
             return UNDECODED
-        at = <Bytes>PyBytes_AS_STRING(raw)
-        at = value_at(&self._offsets, self._shape, DOCUMENT_FIELDS, at, ordinal)
+        at = value_at(&self._offsets, <Bytes>PyBytes_AS_STRING(raw), ordinal)
         if not read_length(&at, <Bytes>PyBytes_AS_STRING(raw) + self._end, &end):
             raise AssertionError("the index has read this length")
         self._begin(&reading)

@@ -17,7 +17,7 @@ from libc.stdint cimport int32_t
 from libc.string cimport memset
 
 from lazyentity.native.cpython cimport new
-from lazyentity.native.tags cimport ENTITY_PROPERTIES, VALUE_ARRAY, VALUE_ENTITY
+from lazyentity.native.tags cimport VALUE_ARRAY, VALUE_ENTITY
 from lazyentity.native.wire cimport (
     MAX_DEPTH,
     OUTERMOST,
@@ -103,7 +103,7 @@ cdef object _fill_dict(bytes owner, Shape shape, Offsets* offsets, int depth):
     # CPython clones the key table as a whole.
     PyDict_Update(filled, shape._ordinals)
     for name in shape._ordinals:
-        value = _property(owner, shape, offsets, ordinal, PLAIN, depth + TO_VALUE, &flags)
+        value = _property(owner, offsets, ordinal, PLAIN, depth + TO_VALUE, &flags)
         if value is UNDECODED:
             return UNDECODED
         PyDict_SetItem(filled, name, value)
@@ -135,7 +135,7 @@ cdef object _fill_entity(
         if storage != NULL:
             if PyDict_GetItemWithError(<object>storage, name) != <PyObject*>UNDECODED:
                 continue
-        value = _property(owner, shape, offsets, ordinal, form, depth + TO_VALUE, &flags)
+        value = _property(owner, offsets, ordinal, form, depth + TO_VALUE, &flags)
         if value is UNDECODED:
             return UNDECODED
         PyDict_SetItem(entity, name, value)
@@ -165,13 +165,7 @@ cdef set _ordered_set(set names, dict template):
 
 
 cdef object _property(
-    bytes owner,
-    Shape shape,
-    Offsets* offsets,
-    Py_ssize_t ordinal,
-    Form form,
-    int depth,
-    Flags* flags,
+    bytes owner, Offsets* offsets, Py_ssize_t ordinal, Form form, int depth, Flags* flags
 ):
     cdef Bytes base = <Bytes>PyBytes_AS_STRING(owner)
     cdef Bytes at
@@ -179,7 +173,7 @@ cdef object _property(
     cdef Value value
     flags.excluded = flags.meant = 0
     flags.array = NULL
-    at = value_at(offsets, shape, ENTITY_PROPERTIES, base, ordinal)
+    at = value_at(offsets, base, ordinal)
     if not read_length(&at, base + offsets.end, &end):
         return UNDECODED
     decoded = decode_bare(at, end)
@@ -250,10 +244,10 @@ cdef object rest_of_entity(bytes owner, Shape shape, Offsets* offsets, PyObject*
     return _fill_entity(owner, shape, offsets, COPY, OUTERMOST, storage)
 
 
-cdef object plain_property(bytes owner, Shape shape, Offsets* offsets, Py_ssize_t ordinal):
+cdef object plain_property(bytes owner, Offsets* offsets, Py_ssize_t ordinal):
     # Decodes a property; entities in it become dicts.
     cdef Flags flags
-    return _property(owner, shape, offsets, ordinal, PLAIN, PROPERTY_DEPTH, &flags)
+    return _property(owner, offsets, ordinal, PLAIN, PROPERTY_DEPTH, &flags)
 
 
 def stock_from_raw(bytes raw not None):

@@ -10,7 +10,6 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
 from lazyentity.native.tags cimport (
-    ENTITY_PROPERTIES,
     LATLNG_LATITUDE,
     LATLNG_LONGITUDE,
     SECOND_BYTE,
@@ -21,7 +20,7 @@ from lazyentity.native.tags cimport (
     VALUE_NULL,
     VALUE_STRING,
 )
-from lazyentity.native.wire cimport Bytes, read_double, read_length, read_varint, skip_any_field
+from lazyentity.native.wire cimport Bytes, read_double, read_length, read_varint
 
 cdef object UNDECODED
 
@@ -42,10 +41,6 @@ cdef struct Entry:
     uint32_t value
 
 
-cdef enum:
-    FEW = 8  # so few offsets are in the scan itself
-
-
 cdef struct Scan:
     # The result of a scan, in separate memory: a scan may be interrupted by another one.
     Entry* entries
@@ -53,8 +48,7 @@ cdef struct Scan:
     Py_ssize_t capacity
     uint8_t tag  # of the map of values
     bint has_key
-    uint32_t* offsets  # that matching found, by the ordinals of the shape
-    uint32_t few[FEW]
+    uint32_t* offsets  # by the ordinals of the shape
 
 
 cdef class Shape:
@@ -82,7 +76,7 @@ cdef enum:
 ctypedef bint (*Match)(Shape shape, Bytes base, Bytes at, Bytes end, Scan* scan) noexcept
 
 
-cdef uint32_t* allocate_offsets(Py_ssize_t count) except NULL
+cdef int take_offsets(Scan* scan) except -1
 cdef Shape shape_of(Scan* scan)
 cdef Shape likely_shape(uint32_t slot, Match match, Bytes base, Bytes at, Bytes end, Scan* scan)
 cdef void becomes_likely(uint32_t slot, Shape shape)
@@ -209,8 +203,7 @@ cdef struct Offsets:
     uint32_t start  # of the entity itself
     uint32_t end
     uint32_t next_ordinal  # of the property that is most likely read next
-    uint32_t next_entry  # where to look for it, if there is no array
-    uint32_t* values  # of each property, the length that precedes its value; NULL for few properties
+    uint32_t* values  # of each property, the length that precedes its value
 
 
 cdef bint find_key(Bytes at, Bytes end, Bytes* key, Bytes* key_end) noexcept nogil
@@ -218,35 +211,10 @@ cdef void free_offsets(Offsets* offsets) noexcept
 cdef Shape index_map(bytes owner, Py_ssize_t start, Py_ssize_t end, uint8_t tag, Offsets* offsets)
 
 
-cdef inline Bytes value_at(
-    Offsets* offsets, Shape shape, uint8_t tag, Bytes base, Py_ssize_t ordinal
-) noexcept:
+cdef inline Bytes value_at(Offsets* offsets, Bytes base, Py_ssize_t ordinal) noexcept:
     # Finds the length that precedes a value. Indexing the entity has read all of it.
-    cdef Bytes at = base + offsets.next_entry
-    cdef Bytes end = base + offsets.end
-    cdef Bytes entry_end
-    cdef uint32_t index = offsets.next_ordinal
-    if offsets.values != NULL:
-        offsets.next_ordinal = <uint32_t>ordinal + 1
-        return base + offsets.values[ordinal]
-    if ordinal < index:
-        index = 0
-        at = base + offsets.start
-    while at < end:
-        if at[0] != tag:
-            if not skip_any_field(&at, end):
-                break
-            continue
-        at += 1
-        if not read_length(&at, end, &entry_end):
-            break
-        if index == ordinal:
-            offsets.next_ordinal = index + 1
-            offsets.next_entry = <uint32_t>(entry_end - base)
-            return at + shape.header_sizes[index]
-        at = entry_end
-        index += 1
-    return end
+    offsets.next_ordinal = <uint32_t>ordinal + 1
+    return base + offsets.values[ordinal]
 
 
 # mapping.pyx: the received bytes of an entity.
@@ -285,7 +253,7 @@ cdef object mapping_from_raw(type mapping_type, bytes raw)
 
 cdef inline bint find(LazyMapping mapping, Py_ssize_t ordinal, Bytes* at, Bytes* end) noexcept:
     cdef Bytes base = <Bytes>PyBytes_AS_STRING(mapping._owner)
-    at[0] = end[0] = value_at(&mapping._offsets, mapping._shape, ENTITY_PROPERTIES, base, ordinal)
+    at[0] = end[0] = value_at(&mapping._offsets, base, ordinal)
     return read_length(at, base + mapping._offsets.end, end)
 
 

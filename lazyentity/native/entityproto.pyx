@@ -15,22 +15,21 @@ from cpython.mem cimport PyMem_Free
 from cpython.object cimport PyObject
 from cpython.unicode cimport PyUnicode_AsUTF8String, PyUnicode_DecodeUTF8
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
-from libc.string cimport memcmp, memcpy, memset
+from libc.string cimport memcmp, memset
 
 from lazyentity.native.entities cimport (
     EMPTY,
-    FEW,
     FIRST_SET_OF_PROTOS,
     SETS,
     UNDECODED,
     Entry,
     Scan,
     Shape,
-    allocate_offsets,
     becomes_likely,
     likely_shape,
     room_for_entry,
     shape_of,
+    take_offsets,
 )
 from lazyentity.native.wire cimport (
     Bytes,
@@ -468,34 +467,26 @@ cdef class PropertyIndex:
         cdef PropertyIndex made
         cdef Scan scan
         cdef Shape shape
-        cdef uint32_t* entries
         cdef uint32_t slot
-        cdef Py_ssize_t index
         if PyBytes_GET_SIZE(raw) > <Py_ssize_t>0xFFFFFFFF:
             return None
         made = PropertyIndex.__new__(PropertyIndex)
         memset(&scan, 0, sizeof(Scan))
         slot = slot_of_first(base, end)
         shape = likely_shape(slot, match_entries, base, base, end, &scan)
-        if shape is not None and shape.count > FEW:
-            made._entries = scan.offsets
-        elif shape is not None:
-            made._entries = allocate_offsets(shape.count)
-            memcpy(made._entries, scan.few, shape.count * sizeof(uint32_t))
-        else:
+        if shape is None:
             try:
                 if not scan_entries(base, base, end, &scan):
                     return None
                 shape = shape_of(&scan)
                 if shape is None:
                     return None
-                entries = made._entries = allocate_offsets(shape.count)
-                for index in range(shape.count):
-                    entries[index] = scan.entries[index].value
+                take_offsets(&scan)
             finally:
                 PyMem_Free(scan.entries)
             if shape._template is not None:
                 becomes_likely(slot, shape)
+        made._entries = scan.offsets
         made.raw = raw
         made.shape = shape
         return made

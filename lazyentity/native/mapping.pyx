@@ -386,7 +386,7 @@ cdef class LazyMapping(dict):
                     if is_whole:
                         self._extras.policy.refuse_all(self, "to_dict()")
                     self._extras.policy.refuse(self, name)
-                value = plain_property(self._owner, self._shape, &self._offsets, ordinal)
+                value = plain_property(self._owner, &self._offsets, ordinal)
                 if value is UNDECODED:
                     value = plain_value(read_slowly(self, name, ordinal)[0])
                 if is_profiled(self):

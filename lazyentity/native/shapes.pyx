@@ -64,7 +64,7 @@ cdef class Shape:
     cdef int _learn(self, bytes signature, Scan* scan) except -1:
         # Keeps the headers, by which the values of the next entities of this shape are found.
         cdef Py_ssize_t index
-        cdef uint32_t* sizes = allocate_offsets(self.count)
+        cdef uint32_t* sizes = _allocate(self.count)
         global left_to_intern
         if self.count <= left_to_intern:
             left_to_intern -= self.count
@@ -85,11 +85,20 @@ cdef class Shape:
         return 0
 
 
-cdef uint32_t* allocate_offsets(Py_ssize_t count) except NULL:
+cdef uint32_t* _allocate(Py_ssize_t count) except NULL:
     cdef uint32_t* offsets = <uint32_t*>PyMem_Malloc(max(1, count) * sizeof(uint32_t))
     if offsets == NULL:
         raise MemoryError
     return offsets
+
+
+cdef int take_offsets(Scan* scan) except -1:
+    # Puts the offsets of the entries into an array, as matching does.
+    cdef Py_ssize_t index
+    scan.offsets = _allocate(scan.count)
+    for index in range(scan.count):
+        scan.offsets[index] = scan.entries[index].value
+    return 0
 
 
 cdef Shape _named(Scan* scan):
@@ -193,15 +202,10 @@ cdef Shape likely_shape(uint32_t slot, Match match, Bytes base, Bytes at, Bytes 
                 shape = <Shape>found
         if found == NULL:
             return None
-        if shape.count <= FEW:
-            scan.offsets = scan.few
-        else:
-            scan.offsets = allocate_offsets(shape.count)
+        scan.offsets = _allocate(shape.count)
         if match(shape, base, at, end, scan):
             return shape
-        if scan.offsets != scan.few:
-            PyMem_Free(scan.offsets)
-        scan.offsets = NULL
+        PyMem_Free(scan.offsets)
         scan.has_key = 0
     return None
 
@@ -341,19 +345,13 @@ cdef Shape index_map(bytes owner, Py_ssize_t start, Py_ssize_t end, uint8_t tag,
     cdef Scan scan
     cdef Shape shape
     cdef uint32_t slot
-    cdef Py_ssize_t index
     if end > <Py_ssize_t>0xFFFFFFFF:
         return None
     memset(&scan, 0, sizeof(Scan))
     scan.tag = tag
     slot = _likely_slot(tag, base + start, base + end)
     shape = likely_shape(slot, _match, base, base + start, base + end, &scan)
-    if shape is not None:
-        # Without an array of offsets, looking for a value from entry to entry takes less time than
-        # memory for the array. Properties are mostly read in order, too.
-        if shape.count > FEW:
-            offsets.values = scan.offsets
-    else:
+    if shape is None:
         try:
             if not _scan(base, base + start, base + end, &scan):
                 return None
@@ -361,15 +359,13 @@ cdef Shape index_map(bytes owner, Py_ssize_t start, Py_ssize_t end, uint8_t tag,
             # An entry that another one of the same name overrides has to be valid, too: protobuf checks.
             if shape is None or len(shape._ordinals) != shape.count:
                 return None
-            if shape.count > FEW or shape._template is None:
-                offsets.values = allocate_offsets(shape.count)
-                for index in range(shape.count):
-                    offsets.values[index] = scan.entries[index].value
+            take_offsets(&scan)
         finally:
             PyMem_Free(scan.entries)
         if shape._template is not None:
             becomes_likely(slot, shape)
-    offsets.start = offsets.next_entry = <uint32_t>start
+    offsets.values = scan.offsets
+    offsets.start = <uint32_t>start
     offsets.end = <uint32_t>end
     return shape
 
