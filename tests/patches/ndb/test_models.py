@@ -18,7 +18,6 @@ from tests.patches.models.cases import ModelCases
 from tests.patches.models.machine import run
 from tests.patches.models.pairs import FEWER, is_lazy
 from tests.patches.models.shapes import Stored
-from tests.patches.ndb.handmade import Address, Person
 from tests.patches.ndb.pairs import (
     Pair,
     Twins,
@@ -31,6 +30,8 @@ from tests.patches.ndb.pairs import (
     without_class,
 )
 from tests.patches.ndb.raw_entities import (
+    Address,
+    Person,
     alone,
     changed_entities,
     names_in,
