@@ -170,10 +170,4 @@ def is_dynamic(model_class: Any, stored_name: str, name: str) -> bool:
         stored_name: the name in the entity.
         name: the code name that the class has for it.
     """
-    return (
-        name == stored_name
-        and not name.startswith("_")
-        and "." not in name
-        and name not in model_class._properties
-        and not hasattr(model_class, name)
-    )
+    return name == stored_name and not name.startswith("_") and "." not in name

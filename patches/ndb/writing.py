@@ -62,11 +62,9 @@ def entity_to_ds_entity(original: Callable[..., Any], entity: Any, set_key: bool
         and known.get(prop._name, prop) is prop
         and is_written_unchanged(prop)
     }
-    excluded, meanings = source._wire_excluded(unread), source._wire_meanings(unread)
+    excluded = source._wire_excluded(unread)
     unchanged = {
-        name: prop
-        for name, prop in unread.items()
-        if name not in meanings and (name in excluded) is not bool(prop._indexed)
+        name: prop for name, prop in unread.items() if (name in excluded) is not bool(prop._indexed)
     }
     if not unchanged:
         return original(entity, set_key)

@@ -24,7 +24,6 @@ from lazyentity.patches.beam.reads import QueryFn
 from tests.patches.beam.forms import form, stock_element
 from tests.patches.beam.test_elements import RICH
 from tests.profiling.receiving import FIVE, Response
-from tests.support import hostile
 from tests.support.strategies.samples import PLAIN
 
 
@@ -147,46 +146,25 @@ def test_inside_of_other_coders() -> None:
     ] * 2
 
 
-def test_is_the_coder_of_elements_while_patched() -> None:
-    assert type(coders.registry.get_coder(types.Entity)) is coders.FastPrimitivesCoder
-    assert type(coders.registry.get_coder(LazyElement)) is ElementCoder
+def _coder_of(typehint: Any) -> Any:
+    return type(coders.registry.get_coder(typehint))
+
+
+def test_is_the_coder_of_elements_while_patched(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Unless the application has another."""
+    assert _coder_of(types.Entity) is coders.FastPrimitivesCoder
+    assert _coder_of(LazyElement) is ElementCoder
     lazyentity.patch("beam", strict=True)
-    assert type(coders.registry.get_coder(types.Entity)) is ElementCoder
-    assert type(coders.registry.get_coder(types.Key)) is coders.FastPrimitivesCoder
-    lazyentity.unpatch("beam")
-    assert type(coders.registry.get_coder(types.Entity)) is coders.FastPrimitivesCoder
-
-
-def test_a_coder_of_the_application_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert _coder_of(types.Entity) is ElementCoder
+    assert _coder_of(types.Key) is coders.FastPrimitivesCoder
     monkeypatch.setitem(coders.registry._coders, types.Entity, coders.PickleCoder)
-    assert type(coders.registry.get_coder(LazyElement)) is coders.PickleCoder
-    lazyentity.patch("beam", strict=True)
-    for typehint in (types.Entity, LazyElement):
-        assert type(coders.registry.get_coder(typehint)) is coders.PickleCoder
+    assert _coder_of(types.Entity) is _coder_of(LazyElement) is coders.PickleCoder
+    monkeypatch.undo()
+    lazyentity.unpatch("beam")
+    assert _coder_of(types.Entity) is coders.FastPrimitivesCoder
 
 
-def test_elements() -> None:
-    """Reads of elements count for the site of their entities, which can have no options."""
-    lazyentity.patch("beam")
-    with lazyentity.profile() as profile:
-        entities = Response(lazyentity.backend, [FIVE] * 3).entities()
-        elements = [types.Entity.from_client_entity(entity) for entity in entities]
-        del entities
-        names = hostile.Name("a"), "a"
-        assert [each.properties[name] for name in names for each in elements] == [1] * 6
-        assert elements[0].properties.get("b") == elements[0].properties["b"]
-        assert len(dict(elements[2].properties.items())) == 5
-    report = profile.report()
-    assert "a" in profile.table()
-    (received,) = report.received
-    assert received.entities == 3
-    assert not report.advice
-    (kind,) = report.kinds
-    decoded = {found.name: found.decoded for found in kind.properties}
-    assert decoded == {"a": 3, "b": 2, "c": 1, "d": 1, "e": 1}
-
-
-def test_pickles() -> None:
+def test_pickles_of_a_profiled_element() -> None:
     """An element of which nothing was changed is pickled as its bytes, while a profile runs too."""
     lazyentity.patch("beam")
     with lazyentity.profile():

@@ -11,7 +11,6 @@ from typing import Any
 import apache_beam as beam
 import pytest
 from apache_beam.io.gcp.datastore.v1new import datastoreio, helper, types
-from apache_beam.portability.api import beam_runner_api_pb2
 from apache_beam.testing.util import assert_that, equal_to
 from google.cloud import datastore
 from google.cloud.environment_vars import GCD_HOST
@@ -147,46 +146,3 @@ def test_example(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[
     runpy.run_path(str(_EXAMPLE), run_name="__main__")
     assert sorted(capsys.readouterr().out.splitlines()) == ["open: 250", "paid: 250", "sent: 500"]
     helper.get_client.cache_clear()
-
-
-_LabelledPayload = beam_runner_api_pb2.LabelledPayload
-_STOCK: Any = datastoreio.ReadFromDatastore
-
-
-def _pipeline(read: Any) -> Any:
-    # By its whole name: Beam 2.60 knows no other.
-    runner = "apache_beam.runners.portability.fn_api_runner.FnApiRunner"
-    made = beam.Pipeline(runner=runner, argv=[])
-    _ = (
-        made
-        | read(pipelines.query(), num_splits=3)
-        | beam.Map(lambda element: (element.properties["parity"], element))
-        | beam.GroupByKey()
-        | "Elements" >> beam.FlatMap(lambda group: group[1])
-        | datastoreio.WriteToDatastore(PROJECT, throttle_rampup=False)
-    )
-    return made
-
-
-def _displayed(read: Any) -> list[Any]:
-    """Return the names and the display data of all parts of the pipeline."""
-    displayed = []
-    for part in _pipeline(read).to_runner_api().components.transforms.values():
-        data = [_LabelledPayload.FromString(each.payload) for each in part.display_data]
-        for each in data:
-            # The lazy transform has another name.
-            if each.namespace == f"{read.__module__}.ReadFromDatastore":
-                each.namespace = "read"
-        displayed.append((part.unique_name, part.spec.urn, list(map(str, data))))
-    return displayed
-
-
-@pytest.mark.usefixtures("stored")
-def test_display_data() -> None:
-    stock = _displayed(_STOCK)
-    assert "num_splits" in str(stock)
-    assert "_QueryFn" in str(stock)
-    assert ReadFromDatastore.__module__ == "lazyentity.beam"
-    assert _displayed(ReadFromDatastore) == stock
-    lazyentity.patch("beam", strict=True)
-    assert _displayed(_STOCK) == stock

@@ -74,30 +74,6 @@ def test_the_client_that_is_imported_first() -> None:
             assert {*patched} == {*INSTALLED}, steps
 
 
-def test_originals_come_back(subject: Subject) -> None:
-    """All but the lasting ones."""
-    importlib.import_module(subject.module)
-    seams = [
-        seam
-        for part in CLIENTS[subject.client].with_parts()
-        if part.is_imported()
-        for seam in part.seams
-        if seam.path not in LASTING
-    ]
-    # By identity: a wrapper can be equal to the function that it wraps.
-    states = []
-    for change in ("", "patch", "patch", "unpatch"):
-        if change == "patch":
-            lazyentity.patch(subject.client, strict=True)
-        elif change:
-            lazyentity.unpatch(subject.client)
-        assert lazyentity.patched() == ((subject.client,) if change == "patch" else ())
-        states.append([seam.resolve() for seam in seams])
-    for original, once, twice, after in zip(*states, strict=True):
-        assert original is after is not once
-        assert once is twice
-
-
 @pytest.mark.parametrize("which", ["", " all"])
 def test_nothing_else_is_replaced(subject: Subject, port: int, which: str) -> None:
     """Nor left behind: the modules and classes of the client's package are as they were.

@@ -28,69 +28,45 @@ def subject(request: pytest.FixtureRequest) -> Subject:
     return SUBJECTS[request.param]
 
 
-def test_may_be_nested(is_lazy: Read) -> None:
-    """The innermost end does not end the outer one."""
-    with lazyentity.eager():
-        with lazyentity.eager():
-            assert not is_lazy()
-        assert not is_lazy()
-    assert is_lazy()
-
-
-def test_ends_with_an_exception(is_lazy: Read) -> None:
-    with pytest.raises(LookupError, match="inside"), lazyentity.eager():
-        raise LookupError("inside")
-    assert is_lazy()
-
-
-def test_as_a_decorator(is_lazy: Read) -> None:
-    """A decorated function is eager whenever it is called, and only while it runs."""
+def test_ends_as_it_began(is_lazy: Read) -> None:
+    """Nested, with an exception, and as a decorator of a function that calls itself."""
 
     @lazyentity.eager()
     def decorated(depth: int) -> list[bool]:
         return [is_lazy()] + (decorated(depth - 1) if depth else [])
 
-    assert decorated(2) == [False] * 3
+    @lazyentity.eager()
+    def failing() -> None:
+        assert decorated(2) == [False] * 3
+        assert not is_lazy()
+        raise LookupError("inside")
+
+    with pytest.raises(LookupError, match="inside"):
+        failing()
     assert is_lazy()
     assert decorated(0) == [False]
+    assert is_lazy()
 
 
-def test_other_threads_stay_lazy(is_lazy: Read) -> None:
-    """Whether they were started before or inside, and while this one is inside."""
-    with ThreadPoolExecutor(1) as before, ThreadPoolExecutor(1) as inside:
-        assert before.submit(is_lazy).result()
-        with lazyentity.eager():
-            assert not is_lazy()
-            assert [pool.submit(is_lazy).result() for pool in (before, inside)] == [True, True]
+def test_other_threads_and_tasks_choose_for_themselves(is_lazy: Read) -> None:
+    """A thread stays lazy, a task is eager if it was started inside; neither disturbs another."""
 
-
-def test_asyncio_tasks_choose_for_themselves(is_lazy: Read) -> None:
-    """A task is eager if it says so, or was started inside; the others are not disturbed."""
+    async def read() -> bool:
+        # In a thread with the task's context: clients of asyncio run another loop there.
+        return await asyncio.to_thread(is_lazy)
 
     async def main() -> list[bool]:
-        everyone_is_inside, turns = asyncio.Barrier(3), asyncio.Lock()
-
-        async def read() -> bool:
-            # In a thread: clients of asyncio run another loop there.
-            async with turns:
-                return await asyncio.to_thread(is_lazy)
-
-        async def meet_and_read() -> bool:
-            await everyone_is_inside.wait()
-            seen = await read()
-            await everyone_is_inside.wait()
-            return seen
-
-        async def read_eagerly() -> bool:
-            with lazyentity.eager():
-                return await meet_and_read()
-
-        tasks = [asyncio.create_task(read_eagerly()), asyncio.create_task(meet_and_read())]
+        outside = asyncio.create_task(read())
         with lazyentity.eager():
-            tasks.append(asyncio.create_task(meet_and_read()))
-        return [await read(), *await asyncio.gather(*tasks)]
+            inside = asyncio.create_task(read())
+            seen = [await outside, await read()]
+        return [*seen, await inside, await read()]
 
-    assert asyncio.run(main()) == [True, False, True, False]
+    with ThreadPoolExecutor(1) as pool:
+        with lazyentity.eager():
+            assert pool.submit(is_lazy).result()
+            assert not is_lazy()
+        assert asyncio.run(main()) == [True, False, False, True]
 
 
 def test_the_mode_is_that_of_the_last_call(

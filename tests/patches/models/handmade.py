@@ -1,7 +1,4 @@
-"""Models that are the same in both libraries named ndb.
-
-Imports nothing of lazyentity: their pickles are loaded where it is not.
-"""
+"""Models that are the same in both libraries named ndb."""
 
 from __future__ import annotations
 

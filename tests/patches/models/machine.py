@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+import pickle
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any, ClassVar
 
@@ -18,13 +20,35 @@ from hypothesis.stateful import (
 )
 
 from lazyentity.codec.undecoded import UNDECODED
-from tests.patches.models.cases import COPIES
 from tests.patches.models.pairs import FEWER, ModelPair, assigning, deleting, is_lazy, reading
 from tests.patches.models.shapes import Shape, Stored
 from tests.support.snapshots import Raised, outcome
 
 PICKS = st.integers(0, 14)
 ANY = st.one_of(st.none(), st.integers(0, 3), st.text(max_size=2), st.lists(st.integers(0, 2)))
+
+COPIES: dict[str, Callable[[Any], Any]] = {
+    "copy": copy.copy,
+    "deepcopy": copy.deepcopy,
+    **{
+        f"pickle {protocol}": lambda entity, p=protocol: pickle.loads(pickle.dumps(entity, p))
+        for protocol in range(2, pickle.HIGHEST_PROTOCOL + 1)
+    },
+}
+
+ON_VALUES: list[Callable[[Any, Any], Any]] = [
+    lambda values, name: (name in values, len(values)),
+    lambda values, name: values.get(name),
+    lambda values, name: values[name],
+    lambda values, name: values.pop(name, None),
+    lambda values, name: values.setdefault(name, None),
+    lambda values, _: (dict(values), values.copy(), copy.copy(values), {**values}),
+    lambda values, _: (dict(values.items()), dict(zip(values, values.values(), strict=True))),
+    lambda values, name: (values | {name: 1}, {name: 1} | values),
+    lambda values, name: (sorted(values.keys() & {name}), len(list(reversed(values)))),
+    lambda values, _: values == copy.copy(values),
+]
+"""Operations on ``_values``, and a name."""
 
 
 class Twins(RuleBasedStateMachine):
@@ -43,6 +67,7 @@ class Twins(RuleBasedStateMachine):
     def make(self, data: st.DataObject) -> None:
         stored = data.draw(self.entities.filter(self._converts))
         self.shape: Shape = stored.shape
+        self.raw = stored.raw
         self.pair = self.kind.from_raw(stored.raw)
         self.others: list[ModelPair] = []
 
@@ -182,30 +207,11 @@ class ModelTwins(Twins):
 
     # Through ``_values``.
 
-    @rule(pick=PICKS, value=st.integers(0, 3))
-    def values(self, pick: int, value: int) -> None:
+    @rule(pick=PICKS, operation=st.sampled_from(ON_VALUES))
+    def values(self, pick: int, operation: Callable[[Any, Any], Any]) -> None:
         name = self.in_values(self.stored_name(pick))
-        self.pair.both(
-            lambda entity: (
-                name in entity._values,
-                len(entity._values),
-                self.listed(entity._values),
-            )
-        )
-        match value:
-            case 0:
-                self.pair.both(lambda entity: entity._values.get(name))
-            case 1:
-                self.pair.both(lambda entity: entity._values[name])
-            case 2:
-                self.pair.both(lambda entity: entity._values.pop(name, None))
-            case _:
-                self.pair.both(lambda entity: entity._values.setdefault(name, None))
-
-    @rule()
-    def all_values(self) -> None:
-        self.pair.both(lambda entity: dict(entity._values))
-        self.pair.both(lambda entity: entity._values.copy())
+        self.pair.both(lambda entity: operation(entity._values, name))
+        self.pair.both(lambda entity: self.listed(entity._values))
 
     @rule(pick=PICKS)
     def ask_property(self, pick: int) -> None:
@@ -235,8 +241,11 @@ class ModelTwins(Twins):
 
     @rule()
     def compare(self) -> None:
+        """With a copy, with what was stored, and with other objects, on both sides of ``==``."""
         self.pair.both(lambda entity: entity == copy.deepcopy(entity))
-        self.pair.both(lambda entity: (entity == entity.key, entity != 1))
+        original = self.pair.stock_model(self.raw)
+        for other in (original, original.key, 1):
+            self.pair.both(lambda entity, other=other: (entity == other, other == entity))
 
     @rule()
     def write(self) -> None:
@@ -274,6 +283,13 @@ class ModelTwins(Twins):
         return any(isinstance(item, self.ndb.Model) for item in items)
 
 
-def run(make_machine: Any) -> None:
-    """Run a machine, given its class or a function that makes one."""
-    run_state_machine_as_test(make_machine, settings=settings(FEWER, stateful_step_count=20))
+def run(make_machine: Any, *, max_examples: int = 1) -> None:
+    """Run a machine, given its class or a function that makes one.
+
+    Args:
+        make_machine: the class or the function.
+        max_examples: a multiple of the examples of other tests, for a machine of many classes.
+    """
+    examples = FEWER.max_examples * max_examples
+    chosen = settings(FEWER, max_examples=examples, stateful_step_count=20)
+    run_state_machine_as_test(make_machine, settings=chosen)

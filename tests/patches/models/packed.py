@@ -149,7 +149,7 @@ class PackedCases:
                 assert order.result == pack(None)
                 order.put()
 
-    def test_foreign_bytes(self, context: Context) -> None:
+    def test_errors(self, context: Context) -> None:
         """A value that is no document is an error when the attribute is read, and only then."""
         with context():
             key = self.models.WithBytes(number=1, result=b"foreign").put()
@@ -158,17 +158,13 @@ class PackedCases:
             assert order.number == 1
             with pytest.raises(UnpackError, match="and packed documents with"):
                 _ = order.result
-
-    def test_values_that_cannot_be_packed(self, context: Context) -> None:
-        with context(), pytest.raises(TypeError, match=r"value\['a'\] cannot be packed"):
-            self.models.PackedOrder(result={"a": 1j}).put()
-        with context(), pytest.raises(ValueError, match="more than 100; split it"):
-            self.models.PackedOrder(short="x" * 100).put()
-
-    @pytest.mark.parametrize("option", ["compressed", "indexed"])
-    def test_options_that_make_no_sense(self, option: str) -> None:
-        with pytest.raises(TypeError, match=f"takes no argument '{option}'"):
-            self.packed_property(**{option: True})
+            with pytest.raises(TypeError, match=r"value\['a'\] cannot be packed"):
+                self.models.PackedOrder(result={"a": 1j}).put()
+            with pytest.raises(ValueError, match="more than 100; split it"):
+                self.models.PackedOrder(short="x" * 100).put()
+        for option in ("compressed", "indexed"):
+            with pytest.raises(TypeError, match=f"takes no argument '{option}'"):
+                self.packed_property(**{option: True})
 
     @pytest.mark.parametrize("document", [DOCUMENT["lines"], {"a": [1, None]}, "text", 80])
     def test_bytes_of_json_properties(self, context: Context, document: Any) -> None:

@@ -1,7 +1,4 @@
-"""Global caches of ndb, their servers, and programs that use them.
-
-Imports nothing of lazyentity: the process that stays stock runs these programs, too.
-"""
+"""Global caches of ndb, and their servers."""
 
 from __future__ import annotations
 
@@ -10,7 +7,6 @@ import shutil
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 from unittest import mock
 
@@ -23,87 +19,51 @@ from google.cloud.ndb import _cache, _datastore_api
 
 from tests.support import child_server
 
+# Servers that keep everything in memory. memcached does not run as root without being told to.
+_REDIS = ("redis-server", "--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--port")
+_MEMCACHED = (
+    *("memcached", "--listen=127.0.0.1", "--udp-port=0"),
+    *(("--user=root",) if os.geteuid() == 0 else ()),
+    "--port",
+)
+_SERVERS = {
+    "redis": (_REDIS, b"PING\r\n", b"+PONG"),
+    "memcache": (_MEMCACHED, b"version\r\n", b"VERSION"),
+}
+"""By the name of a cache: the command of its server but for the port; a request; its answer."""
 
-def _required(executable: str) -> str:
-    found = shutil.which(executable)
-    if found is None:
-        raise RuntimeError(
-            f"the tests of a cache were asked for, but there is no {executable}: install it "
-            f"(Debian, Ubuntu: apt-get install {executable}), or run `make test WHAT=caches`"
-        )
-    return found
-
-
-def _pongs(connection: socket.socket) -> bool:
-    connection.sendall(b"PING\r\n")
-    return connection.recv(16).startswith(b"+PONG")
+CACHES = [
+    "in-process",
+    *(pytest.param(name, marks=getattr(pytest.mark, name)) for name in _SERVERS),
+]
 
 
 @contextmanager
-def running_redis(folder: Path) -> Iterator[int]:
-    """Run a Redis server that keeps everything in memory, and give its port on 127.0.0.1.
-
-    Args:
-        folder: where it runs; it writes nothing.
+def running(name: str) -> Iterator[Any]:
+    """Run the server of a cache, and give ndb's cache over it.
 
     Raises:
-        RuntimeError: if redis-server is not installed, or if it does not start.
+        RuntimeError: if the server is not installed, or if it does not start.
     """
-    executable = _required("redis-server")
+    command, request, answer = _SERVERS[name]
+    if shutil.which(command[0]) is None:
+        # Fails, not skips, when it is asked for.
+        raise RuntimeError(f"there is no {command[0]}, which the tests of a cache need: install it")
 
-    def command(port: int) -> list[str]:
-        options = ["--bind", "127.0.0.1", "--port", str(port), "--save", "", "--appendonly", "no"]
-        return [executable, *options, "--dir", str(folder)]
+    def answers(connection: socket.socket) -> bool:
+        connection.sendall(request)
+        return connection.recv(16).startswith(answer)
 
-    with child_server.running(command, _pongs) as port:
-        yield port
-
-
-def _tells_its_version(connection: socket.socket) -> bool:
-    connection.sendall(b"version\r\n")
-    return connection.recv(16).startswith(b"VERSION")
-
-
-@contextmanager
-def running_memcached() -> Iterator[int]:
-    """Run a memcached server, and give its port on 127.0.0.1.
-
-    Raises:
-        RuntimeError: if memcached is not installed, or if it does not start.
-    """
-    executable = _required("memcached")
-
-    def command(port: int) -> list[str]:
-        options = ["--listen=127.0.0.1", f"--port={port}", "--udp-port=0"]
-        # It does not run as root without being told to.
-        return [executable, *options, *(["--user=root"] if os.geteuid() == 0 else [])]
-
-    with child_server.running(command, _tells_its_version) as port:
-        yield port
-
-
-@contextmanager
-def redis_cache(port: int) -> Iterator[Any]:
-    """Give ndb's cache over the Redis server at ``port``."""
-    with redis.Redis(host="127.0.0.1", port=port) as connection:
+    with child_server.running(lambda port: [*command, str(port)], answers) as port:
         # Strict: errors are raised, and do not pass for an empty cache.
-        yield ndb.RedisCache(connection, strict_read=True, strict_write=True)
-
-
-@contextmanager
-def memcache_cache(port: int) -> Iterator[Any]:
-    """Give ndb's cache over the memcached server at ``port``."""
-    connection = pymemcache.Client(("127.0.0.1", port))
-    try:
-        yield ndb.MemcacheCache(connection, strict_read=True, strict_write=True)
-    finally:
-        connection.close()
-
-
-CACHES = {"redis": redis_cache, "memcache": memcache_cache}
-"""The caches that are servers."""
-
-CACHE_SERVERS = [pytest.param(name, marks=getattr(pytest.mark, name)) for name in CACHES]
+        strict = {"strict_read": True, "strict_write": True}
+        if name == "redis":
+            with redis.Redis(host="127.0.0.1", port=port) as connection:
+                yield ndb.RedisCache(connection, **strict)
+        else:
+            client = pymemcache.Client(("127.0.0.1", port))
+            yield ndb.MemcacheCache(client, **strict)
+            client.close()
 
 
 @contextmanager
@@ -120,13 +80,8 @@ def counted_calls() -> Iterator[list[str]]:
         yield calls
 
 
-def cached_bytes(cache: Any, key: Any) -> bytes | None:
-    """Return the cached bytes of the entity of an ndb key."""
+def cached_entity(cache: Any, key: Any) -> Any:
+    """Return the cached message of the entity of an ndb key."""
     (found,) = cache.get([_cache.global_cache_key(key._key)])
-    return None if found is None else bytes(found)
-
-
-def parsed(raw: bytes | None) -> Any:
-    """Return the entity message of cached bytes."""
-    assert raw, "nothing is cached"
-    return entity_pb2.Entity.deserialize(raw)
+    assert found, "nothing is cached"
+    return entity_pb2.Entity.deserialize(bytes(found))

@@ -1,7 +1,4 @@
-"""ndb clients of a server on this machine.
-
-Imports nothing of lazyentity: the process that stays stock imports this.
-"""
+"""ndb clients of a server on this machine."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from google.cloud.ndb import global_cache
 
 from lazyentity.bench.server.process import LoopbackServer
 from lazyentity.patches.clients import ClientName
-from tests.patches.ndb.caches import CACHE_SERVERS, CACHES, running_memcached, running_redis
+from tests.patches.ndb.caches import CACHES, running
 from tests.patches.ndb.clients import make_client
 from tests.patches.ndb.pairs import LEGACY, context
 from tests.patches.ndb.sides import Sides, Stored
@@ -102,37 +102,21 @@ def loopback_sides(
     return Sides(stored_in_loopback, namespace, names)
 
 
-@pytest.fixture(scope="session")
-def redis_port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
-    # Fails, not skips, when it is asked for and there is none.
-    with running_redis(tmp_path_factory.mktemp("redis")) as port:
-        yield port
-
-
-@pytest.fixture(scope="session")
-def memcache_port() -> Iterator[int]:
-    # As for redis_port.
-    with running_memcached() as port:
-        yield port
-
-
-@pytest.fixture(params=["in-process", *CACHE_SERVERS])
-def cache(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    """A global cache with nothing in it."""
+@pytest.fixture(scope="module", params=CACHES)
+def _cache(request: pytest.FixtureRequest) -> Iterator[Any]:
     if request.param == "in-process":
-        monkeypatch.setattr(global_cache._InProcessGlobalCache, "cache", {})
         yield global_cache._InProcessGlobalCache()
         return
-    with CACHES[request.param](request.getfixturevalue(f"{request.param}_port")) as made:
-        made.clear()
+    with running(request.param) as made:
         yield made
 
 
 @pytest.fixture
-def modern_context() -> Iterator[None]:
-    """A context that writes structured properties as entities."""
-    with context(legacy_data=False):
-        yield
+def cache(_cache: Any) -> Iterator[Any]:
+    """A global cache with nothing in it."""
+    _cache.clear()
+    yield _cache
+    _cache.clear()
 
 
 @pytest.fixture(params=LEGACY)

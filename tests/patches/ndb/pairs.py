@@ -12,6 +12,7 @@ from google.cloud.datastore.entity import Entity
 from google.cloud.ndb import model
 from hypothesis.stateful import rule
 
+import lazyentity
 from lazyentity import LazyEntity
 from lazyentity.patches.ndb import reads
 from lazyentity.patches.ndb.seams import CLIENT as PATCHED_CLIENT
@@ -54,6 +55,12 @@ def lazy_model(raw: bytes) -> Any:
     learn_names(LazyEntity, raw)
     with patched():
         return model._entity_from_protobuf(received(raw))
+
+
+def eager_model(raw: bytes) -> Any:
+    """As :func:`lazy_model`, in eager mode."""
+    with lazyentity.eager():
+        return lazy_model(raw)
 
 
 def stored(entity: Any) -> bytes:

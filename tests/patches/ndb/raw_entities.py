@@ -17,14 +17,22 @@ from google.cloud.ndb import exceptions, model, polymodel
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn, SearchStrategy
 
-from tests.patches.models import shapes, sorts, values
+from tests.patches.models import handmade, shapes, sorts, values
 from tests.patches.models.shapes import Stored, change_key
 from tests.patches.models.sorts import PLAIN, UNINDEXED, Sort, fixed
-from tests.patches.ndb.handmade import MODELS, UTC
 from tests.patches.ndb.pairs import stored
 from tests.support.stock import EntityMessage, ValueMessage
 
-_WHEN = datetime.datetime(2024, 5, 6, 7, 8, 9, 123456, tzinfo=datetime.timezone.utc)
+MODELS = handmade.small_models(ndb, polymodel, __name__)
+Address, Person, Animal, Cat, Anything = MODELS
+
+
+class Other(ndb.Model):
+    """A model that was given as a key by mistake."""
+
+
+UTC = datetime.timezone.utc
+_WHEN = handmade.WHEN.replace(tzinfo=UTC)
 _SUB_NAMES = ("s", "number", "n", "h", "street", "photo", "note", "l", "k", "class", "new", "h.s")
 _UNKNOWN_NAMES = ("unknown", "key", "_key", "put", "_projection", "", " ", ".", "class", "dynamic")
 _MEANINGS = st.sampled_from([22, 22, 15, 9, 20, 0])

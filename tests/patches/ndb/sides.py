@@ -12,8 +12,7 @@ import pytest
 import lazyentity
 from lazyentity.patches.clients import ClientName
 from tests.patches.ndb.caches import counted_calls
-from tests.patches.ndb.describing import storages
-from tests.patches.ndb.model_snapshots import attempt, describe
+from tests.patches.ndb.model_snapshots import attempt, snapshot, storages
 from tests.patches.ndb.stored import store
 
 Scenario = Callable[[], Any]
@@ -25,41 +24,25 @@ class Scenarios:
     def __init__(self) -> None:
         self._cases: list[Any] = []
 
-    def add(self, name: str, scenario: Scenario, **options: Any) -> None:
-        self._cases.append(pytest.param(scenario, options, id=name))
-
     def __call__(self, **options: Any) -> Callable[[Scenario], Scenario]:
         """Return a decorator that adds a function by its name."""
 
         def decorate(scenario: Scenario) -> Scenario:
-            self.add(scenario.__name__, scenario, **options)
+            self._cases.append(pytest.param(scenario, options, id=scenario.__name__))
             return scenario
 
         return decorate
 
-    def _each(self, test: Callable[..., None]) -> Callable[..., None]:
+    def test(self) -> Callable[..., None]:
+        """Return the test of all scenarios, on each server."""
+
+        def test(sides: Sides, scenario: Scenario, options: dict[str, Any]) -> None:
+            sides.check(scenario, **options)
+
         marked: Callable[..., None] = pytest.mark.parametrize(("scenario", "options"), self._cases)(
             test
         )
         return marked
-
-    def on_one_server(self, **always: Any) -> Callable[..., None]:
-        """Return the test of all scenarios; ``always`` are options of each."""
-
-        @self._each
-        def test(loopback_sides: Sides, scenario: Scenario, options: dict[str, Any]) -> None:
-            loopback_sides.check(scenario, **always, **options)
-
-        return test
-
-    def on_each_server(self) -> Callable[..., None]:
-        """As :meth:`on_one_server`, for scenarios whose results the server may divide."""
-
-        @self._each
-        def test(sides: Sides, scenario: Scenario, options: dict[str, Any]) -> None:
-            sides.check(scenario, **options)
-
-        return test
 
 
 @dataclass(frozen=True)
@@ -80,7 +63,7 @@ class Stored:
 
 
 class Sides:
-    """Runs scenarios three times: with stock ndb, lazily, and lazily but within eager().
+    """Runs scenarios with stock ndb, lazily, lazily but within eager(), and in eager mode.
 
     Args:
         stored: the stored models.
@@ -95,9 +78,9 @@ class Sides:
         self._names = names
 
     @contextmanager
-    def lazily(self) -> Iterator[None]:
+    def lazily(self, *, eager: bool = False) -> Iterator[None]:
         """Patch inside the context."""
-        lazyentity.patch(*self._names, strict=True)
+        lazyentity.patch(*self._names, strict=True, eager=eager)
         try:
             yield
         finally:
@@ -130,7 +113,7 @@ class Sides:
         writes: bool = False,
         works: bool = True,
         **options: Any,
-    ) -> Any:
+    ) -> None:
         """Check that ``scenario`` gives the same with stock ndb and lazily.
 
         Args:
@@ -139,9 +122,6 @@ class Sides:
             writes: whether the stored models have to be restored for another run.
             works: whether a complete server lets the scenario succeed.
             options: of the contexts.
-
-        Returns:
-            The description of the scenario's result.
         """
         context = self.own_context if writes else self.context
         storages_seen: list[set[str]] = []
@@ -158,21 +138,19 @@ class Sides:
                 return attempt(result)
 
         stock = run(nullcontext(), nullcontext())
-        lazily = run(self.lazily(), nullcontext())
-        eagerly = run(self.lazily(), lazyentity.eager())
         if self._stored.is_complete:
-            assert (stock.form is not None) is works, stock
-        assert lazily == stock
-        assert eagerly == stock
+            assert isinstance(stock, type) is not works, stock
+        assert run(self.lazily(), nullcontext()) == stock
+        assert run(self.lazily(), lazyentity.eager()) == stock
+        assert run(self.lazily(eager=True), nullcontext()) == stock
         if lazy is not None and storages_seen:
-            of_stock, of_lazy, of_eager = storages_seen
+            of_stock, of_lazy, *of_eager = storages_seen
             assert of_stock <= {"dict"}
-            assert of_eager == of_stock
+            assert of_eager == [of_stock, of_stock]
             assert of_lazy == ({"LazyValues" if lazy else "dict"} if of_stock else set())
-        return stock
 
 
 def read_counted(sides: Sides, cache: Any, read: Any, **options: Any) -> tuple[Any, list[str]]:
-    """Read in a new context; return the description of the result, and the calls made."""
+    """Read in a new context; return the snapshot of the result, and the calls made."""
     with counted_calls() as calls, sides.context(global_cache=cache, **options):
-        return describe(read()), calls
+        return snapshot(read()), calls

@@ -6,13 +6,12 @@ from typing import Any
 
 import pytest
 from google.cloud import ndb
-from google.cloud.datastore import Entity, helpers
 from google.cloud.ndb import _eventloop
 from google.cloud.ndb.global_cache import _InProcessGlobalCache
 
 import lazyentity
 from tests.patches.ndb.caches import counted_calls
-from tests.patches.ndb.describing import storages
+from tests.patches.ndb.model_snapshots import storages
 
 
 class Thing(ndb.Model):
@@ -30,18 +29,13 @@ def thing(client: Any) -> Any:
 def test_models_go_on_working_after_unpatch(client: Any, thing: Any) -> None:
     lazyentity.patch("ndb")
     with client.context():
-        found, queried = thing.get(), Thing.query().get(use_cache=False)
-    # Another client was not patched.
-    made = helpers.entity_from_protobuf(helpers.entity_to_protobuf(Entity()))
-    assert type(made) is Entity
+        found = thing.get()
     lazyentity.unpatch()
     with client.context():
         stock = thing.get(use_cache=False)
-        assert (storages(found), storages([stock])) == ({"LazyValues"}, {"dict"})
+        assert (storages(found), storages(stock)) == ({"LazyValues"}, {"dict"})
         assert repr(found) == repr(stock)
-        assert found.to_dict() == {"name": "one", "number": 5}
-        assert queried.name == "one"
-        assert found == queried == stock
+        assert found == stock
         found.number += 1
         found.put()
     with client.context():
@@ -64,12 +58,10 @@ def test_calls_in_flight(
         iterator, projected = query.iter(use_cache=False), query.iter(projection=["number"])
         assert iterator.has_next()
         assert projected.has_next()
-        futures += [query.fetch_async(limit=1, use_cache=False)]
-        while len(sent) < 5:
+        while len(sent) < 4:
             assert _eventloop.run1()
         (lazyentity.unpatch if is_patched else lazyentity.patch)()
-        (queried,), (limited,) = futures[1].result(), futures[2].result()
-        for one in (futures[0].result(), queried, limited, next(iterator)):
+        (queried,) = futures[1].result()
+        for one in (futures[0].result(), queried, next(iterator)):
             assert one.to_dict() == {"name": "one", "number": 5}
         assert next(projected).number == 5
-    assert sorted(sent) == ["lookup", *["run_query"] * 4]

@@ -14,41 +14,11 @@ from lazyentity import LazyEntity
 from lazyentity.codec.undecoded import UNDECODED
 from tests.patches.models.changing import CHANGES, Change, act, swap, writing_and_changing
 from tests.patches.ndb.pairs import CLIENT, Pair, lazy_model, patched, stored, written
-from tests.patches.ndb.raw_entities import embedded, entity_of
+from tests.patches.ndb.raw_entities import entity_of
 from tests.support.changing import meanwhile
 from tests.support.snapshots import Raised
 
 pytestmark = pytest.mark.usefixtures("either_context")
-
-
-class Home(ndb.Model):
-    street = ndb.StringProperty()
-    city = ndb.StringProperty()
-
-
-class Owner(ndb.Model):
-    number = ndb.IntegerProperty()
-    home = ndb.StructuredProperty(Home)
-    homes = ndb.StructuredProperty(Home, repeated=True)
-
-
-HOME = embedded(street="old", city="c")
-
-
-def test_what_was_changed_and_written_stays_changed() -> None:
-    """A second conversion gives the contents of the first one, after any reads in between."""
-    pair = Pair.from_raw(entity_of("Owner", {"number": 1, "home": HOME, "homes": [HOME]}))
-
-    def change(owner: Any) -> None:
-        owner.home.street = owner.homes[0].street = "new"
-
-    pair.both(change)
-    for _ in range(3):
-        pair.agree(
-            written,
-            lambda owner: owner._prepare_for_put(),
-            lambda owner: (owner.home.street, owner.homes[0].street, owner.home.city),
-        )
 
 
 # Properties and other threads that change a model meanwhile.

@@ -5,10 +5,6 @@ Of an entity that stock ndb refuses to convert, only the faulty property cannot 
 
 from __future__ import annotations
 
-import copy
-import pickle
-import subprocess
-import sys
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -18,14 +14,14 @@ from google.cloud import ndb
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from tests.patches.models.cases import ModelCases, Operation
+from tests.patches.models.cases import ModelCases
 from tests.patches.models.machine import run
 from tests.patches.models.pairs import FEWER, is_lazy
 from tests.patches.models.shapes import Stored
-from tests.patches.ndb.handmade import Address, Person
 from tests.patches.ndb.pairs import (
     Pair,
     Twins,
+    eager_model,
     lazy_model,
     patched,
     seen,
@@ -34,6 +30,8 @@ from tests.patches.ndb.pairs import (
     without_class,
 )
 from tests.patches.ndb.raw_entities import (
+    Address,
+    Person,
     alone,
     changed_entities,
     names_in,
@@ -48,17 +46,6 @@ class TestModels(ModelCases):
     pair = Pair
     stored = stored_entities()
     changed = changed_entities()
-
-    @staticmethod
-    def of_values(name: Any) -> list[Operation]:
-        """Return what App Engine's ndb, whose values hold the names as bytes, does not have."""
-        return [
-            copy.deepcopy,
-            lambda values: {**values},
-            lambda values: pickle.loads(pickle.dumps(values)),
-            lambda values: dict([], **values) if all(map(str.isidentifier, values)) else None,
-            lambda values: len(list(reversed(values))),
-        ]
 
     @staticmethod
     def is_made_at_once(stored: Stored) -> bool:
@@ -76,12 +63,6 @@ def test_operations_in_any_order() -> None:
     run(GeneratedTwins)
 
 
-@pytest.fixture
-def raw() -> bytes:
-    """A person with a home."""
-    return stored(Person(name="P", home=Address(street="H"), photo=b"photo"))
-
-
 def test_reading_one_property_makes_no_other() -> None:
     with ndb.context.get_context().new(legacy_data=False).use():
         raw = stored(Person(name="n", home=Address(street="s"), photo=b"p"))
@@ -91,29 +72,11 @@ def test_reading_one_property_makes_no_other() -> None:
     assert sorted(lazy._values._undecoded()) == ["h", "photo"]
 
 
-def test_pickles_are_loaded_where_lazyentity_is_not(raw: bytes) -> None:
-    """A process that cannot import lazyentity reads the pickle of a model."""
-    program = (
-        "import pickle, sys; sys.modules['lazyentity'] = None; "
-        "from google.cloud import ndb; import tests.patches.ndb.handmade; "
-        "from google.auth.credentials import AnonymousCredentials as A; "
-        "c = ndb.Client(project='p', credentials=A()).context(); c.__enter__(); "
-        "m = pickle.load(sys.stdin.buffer); assert type(m._values) is dict; "
-        "print(m.name, m.home.street, sorted(m._values))"
-    )
-    stock, lazy = stock_model(raw), lazy_model(raw)
-    with patched():
-        dumped = pickle.dumps(lazy)
-    ran = subprocess.run(
-        [sys.executable, "-c", program],
-        input=dumped,
-        capture_output=True,
-        check=False,
-        env={"DATASTORE_EMULATOR_HOST": "127.0.0.1:1", "PYTHONPATH": "."},
-    )
-    assert ran.returncode == 0, ran.stderr.decode()
-    expected = f"{stock.name} {stock.home.street} {sorted(stock._values)}"
-    assert ran.stdout.decode().strip() == expected
+@FEWER
+@given(stored=stored_entities())
+def test_eager_models(stored: Stored) -> None:
+    """They are stock ndb's throughout."""
+    Pair(stock_model(stored.raw), eager_model(stored.raw)).agree()
 
 
 # Entities that stock ndb refuses.

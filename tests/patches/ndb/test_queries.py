@@ -9,8 +9,7 @@ from google.cloud import ndb
 from google.cloud.ndb import model
 from google.cloud.ndb.context import get_context
 
-from tests.patches.ndb.describing import storages
-from tests.patches.ndb.model_snapshots import attempt
+from tests.patches.ndb.model_snapshots import storages
 from tests.patches.ndb.sides import Scenarios, Sides
 from tests.patches.ndb.stored import (
     COUNT,
@@ -20,15 +19,16 @@ from tests.patches.ndb.stored import (
     Loose,
     Shape,
 )
+from tests.support.snapshots import outcome
 
-ON_EACH_SERVER, ON_ONE_SERVER = Scenarios(), Scenarios()
+SCENARIOS = Scenarios()
 
 
 def _ordered() -> Any:
     return Item.query().order(Item.number)
 
 
-@ON_EACH_SERVER()
+@SCENARIOS()
 def iterator() -> Any:
     results = _ordered().iter()
     seen: list[Any] = []
@@ -37,7 +37,7 @@ def iterator() -> Any:
     return seen, results.probably_has_next()
 
 
-@ON_EACH_SERVER()
+@SCENARIOS()
 @ndb.synctasklet
 def iterator_in_a_tasklet() -> Any:
     results = _ordered().iter()
@@ -47,7 +47,7 @@ def iterator_in_a_tasklet() -> Any:
     raise ndb.Return(seen)
 
 
-@ON_EACH_SERVER()
+@SCENARIOS()
 def pages() -> Any:
     seen, cursor, more = [], None, True
     while more:
@@ -60,7 +60,7 @@ def pages() -> Any:
     return seen, from_text, _ordered().fetch_page(2, keys_only=True), nothing
 
 
-@ON_EACH_SERVER()
+@SCENARIOS()
 def other_kinds() -> Any:
     """Hierarchies, structured properties in parts, and Expandos with other names and without."""
     return [
@@ -71,7 +71,7 @@ def other_kinds() -> Any:
     ]
 
 
-@ON_EACH_SERVER()
+@SCENARIOS()
 def several_queries_at_a_time() -> Any:
     """Merged by ndb: in an order of one or two properties, and without those seen before."""
     either = Item.query(ndb.OR(Item.parity == "odd", Item.number == 2))
@@ -85,7 +85,7 @@ def several_queries_at_a_time() -> Any:
     ]
 
 
-@ON_EACH_SERVER(lazy=None)
+@SCENARIOS(lazy=None)
 def limits_and_cached_deletions() -> Any:
     """Results that the context has as deleted are left out, and do not count."""
     cache = get_context().cache
@@ -97,7 +97,7 @@ def limits_and_cached_deletions() -> Any:
     return found, sorted(key.id() for key in cache)
 
 
-@ON_ONE_SERVER()
+@SCENARIOS()
 def policies() -> Any:
     """The policy of a context is asked for the same keys, and the cache has the same models."""
     asked: list[Any] = []
@@ -117,14 +117,14 @@ def policies() -> Any:
     return asked, found, again, same, entries, keys
 
 
-@ON_EACH_SERVER(lazy=None)
+@SCENARIOS(lazy=None)
 def result_that_cannot_be_made() -> Any:
     """Ends its own query, wherever among the results it comes."""
     queries = [*(Shape.query().order(order) for order in (Shape.number, -Shape.number)), _ordered()]
     with pytest.MonkeyPatch.context() as patching:
         patching.delitem(model.Model._kind_map, "Circle")
         futures = [query.fetch_async() for query in queries]
-        return [attempt(future.result) for future in futures]
+        return [outcome(future.result) for future in futures]
 
 
 def test_pages_continued_by_the_other_side(loopback_sides: Sides) -> None:
@@ -146,45 +146,32 @@ def test_pages_continued_by_the_other_side(loopback_sides: Sides) -> None:
 # Projections: ndb makes their models of the messages.
 
 PROJECTIONS: list[tuple[Any, list[Any]]] = [
-    (Item, ["number"]),
-    (Item, ["number", "t", "ratio", "flag"]),
-    (Item, [Item.text, Item.number]),
+    (Item, [Item.text, Item.number, "shouted", "generic"]),
     (Item, ["tags", "number"]),
-    (Item, ["moment", "zoned", "day", "hour"]),
-    (Item, ["where", "reference"]),
-    (Item, ["references"]),
-    (Item, ["shouted", "computed"]),
+    (Item, ["moment", "where", "reference"]),
     (Item, ["nothing"]),
-    (Item, ["generic"]),
-    (Item, ["generics"]),
     # Parts of structured properties.
-    (Item, ["address.street"]),
     (Item, ["number", "address.street", "address.c"]),
     (Item, ["addresses.street", "addresses.c"]),
     (Item, ["site.name", "site.address.c"]),
-    (Item, ["site.numbers"]),
     # The same, stored by dotted names.
-    (Dotted, ["address.street"]),
     (Dotted, ["number", "address.street", "address.c"]),
-    (Dotted, ["as.street", "as.c"]),
     (Dotted, [Dotted.address.street, Dotted.addresses.city]),
-    (Shape, ["number"]),
     (Shape, ["class", "number"]),
     (Loose, ["number"]),
 ]
 
 
-@ON_ONE_SERVER(lazy=False)
+@SCENARIOS(lazy=False)
 def projections() -> Any:
     return [kind.query().fetch(projection=names) for kind, names in PROJECTIONS]
 
 
-@ON_EACH_SERVER()
+@SCENARIOS()
 def projections_are_not_in_the_cache_of_the_context() -> Any:
     projected = _ordered().fetch(1, projection=["number"])[0]
     whole = projected.key.get()
     return [storages(projected) <= {"dict", "LazyValues"}, projected is whole, whole.text]
 
 
-test_on_each_server = ON_EACH_SERVER.on_each_server()
-test_on_one_server = ON_ONE_SERVER.on_one_server()
+test_scenarios = SCENARIOS.test()

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 from google.cloud import ndb
 from google.cloud.ndb import context as context_module
-from google.cloud.ndb import polymodel
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn, SearchStrategy
 
@@ -22,7 +21,6 @@ from tests.patches.ndb.pairs import (
     lazy_model,
     patched,
     stock_model,
-    written,
 )
 from tests.patches.ndb.raw_entities import embedded, entity_of, names_in
 
@@ -38,15 +36,6 @@ class Middle(ndb.Model):
     name = ndb.StringProperty(required=True)
 
 
-class Outer(ndb.Model):
-    middle = ndb.StructuredProperty(Middle)
-    leaves = ndb.StructuredProperty(Leaf, repeated=True)
-
-
-class Free(ndb.Expando):
-    known = ndb.IntegerProperty()
-
-
 class Upper(ndb.StructuredProperty):
     """Converts the value that it reads."""
 
@@ -59,28 +48,16 @@ class Upper(ndb.StructuredProperty):
 class Holder(ndb.Model):
     plain = ndb.IntegerProperty()
     leaf = ndb.StructuredProperty(Leaf)
-    middle = ndb.StructuredProperty(Middle, "m")
-    outer = ndb.StructuredProperty(Outer, "o", indexed=False)
+    middle = ndb.StructuredProperty(Middle, "m", indexed=False)
     leaves = ndb.StructuredProperty(Leaf, "ls", repeated=True)
     middles = ndb.StructuredProperty(Middle, repeated=True)
-    free = ndb.StructuredProperty(Free, "f")
-    frees = ndb.StructuredProperty(Free, repeated=True)
     upper = Upper(Leaf)
-    local = ndb.LocalStructuredProperty(Leaf)
+    some = ndb.StructuredProperty(Leaf, default=Leaf(street="default"))
 
 
 class FreeHolder(ndb.Expando):
     leaf = ndb.StructuredProperty(Leaf)
     leaves = ndb.StructuredProperty(Leaf, "ls", repeated=True)
-
-
-class Kept(polymodel.PolyModel):
-    leaf = ndb.StructuredProperty(Leaf)
-
-
-class KeptMore(Kept):
-    leaves = ndb.StructuredProperty(Leaf, "ls", repeated=True)
-    middle = ndb.StructuredProperty(Middle, "m")
 
 
 class Built(ndb.Model):
@@ -99,15 +76,8 @@ class Built(ndb.Model):
 _LEAF = ("s", "number", "street", "nowhere", "photo")
 _MIDDLE = ("name", "l", *(f"l.{name}" for name in _LEAF))
 _PARTS = {
-    "leaf": _LEAF,
-    "m": _MIDDLE,
-    "o": (*(f"middle.{name}" for name in _MIDDLE), *(f"leaves.{name}" for name in _LEAF)),
-    "ls": _LEAF,
-    "middles": _MIDDLE,
-    "f": ("known", "x", "y", "x.y"),
-    "frees": ("known", "x", "y"),
-    "upper": _LEAF,
-    "middle": _MIDDLE,
+    **dict.fromkeys(("leaf", "ls", "upper", "some"), _LEAF),
+    **dict.fromkeys(("m", "middles", "middle"), _MIDDLE),
     "dynamic": ("x",),
 }
 NAMES = [f"{head}.{part}" for head, parts in _PARTS.items() for part in parts]
@@ -135,7 +105,7 @@ _WHOLE: SearchStrategy[Any] = st.one_of(
 
 
 @st.composite
-def entities(draw: DrawFn, kind: str) -> dict[str, Any]:
+def entities(draw: DrawFn) -> dict[str, Any]:
     """The properties of an entity: parts that fit each other and parts that do not, in any order.
 
     Old programs left out parts, wrote columns of different lengths, and nulls for sub-entities.
@@ -153,9 +123,7 @@ def entities(draw: DrawFn, kind: str) -> dict[str, Any]:
     if draw(st.booleans()):
         found["plain"] = 1
     if draw(st.sampled_from([False, False, False, True])):
-        found[draw(st.sampled_from([*_PARTS, "local"]))] = draw(_WHOLE)
-    if kind == "Kept":
-        found["class"] = ["Kept", "KeptMore"]
+        found[draw(st.sampled_from(sorted(_PARTS)))] = draw(_WHOLE)
     return dict(draw(st.permutations(sorted(found.items()))))
 
 
@@ -165,11 +133,9 @@ _VALUES: dict[str, SearchStrategy[Any]] = {
     "leaves": st.lists(_LEAVES, max_size=2),
     "middle": st.builds(Middle, leaf=_LEAVES, name=st.just("name")),
 }
-_STORED = st.sampled_from([Holder, Holder, FreeHolder, Kept, Built]).flatmap(
-    lambda kind: entities(kind.__name__).map(
-        lambda found: Stored(
-            Shape(KeptMore if kind is Kept else kind, _VALUES), serialised(kind.__name__, found)
-        )
+_STORED = st.sampled_from([Holder, Holder, FreeHolder, Built]).flatmap(
+    lambda kind: entities().map(
+        lambda found: Stored(Shape(kind, _VALUES), serialised(kind.__name__, found))
     )
 )
 
@@ -182,14 +148,6 @@ class StructuredTwins(Twins):
 def test_operations_in_any_order() -> None:
     """Of a model, of its sub-models and of both, as with stock ndb."""
     run(StructuredTwins)
-
-
-@pytest.mark.usefixtures("either_context")
-@settings(FEWER, max_examples=200)
-@given(stored=_STORED)
-def test_all_parts(stored: Stored) -> None:
-    """Read at once, and written."""
-    Pair.assumed(stored.raw).agree(written)
 
 
 @pytest.mark.usefixtures("either_context")
@@ -210,6 +168,8 @@ def test_stored_entities_are_read_lazily(stored: Stored) -> None:
             bool(heads & set(properties) & set(known)),
             any(head not in known and head in by_code_name for head in {*heads, *properties}),
             isinstance(lazy, FreeHolder) and not heads <= set(known),
+            # ndb merges the parts into its default.
+            "some" in heads,
         ]
         assert any(reasons)
 

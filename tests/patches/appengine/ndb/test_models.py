@@ -29,7 +29,7 @@ from tests.patches.appengine.ndb.strategies import (
     stored_entities,
 )
 from tests.patches.appengine.services import fresh
-from tests.patches.models.cases import ModelCases, Operation
+from tests.patches.models.cases import ModelCases
 from tests.patches.models.changing import CHANGES, act, assign, writing_and_changing
 from tests.patches.models.machine import ModelTwins, run
 from tests.patches.models.packed import Context, PackedCases, orders
@@ -42,16 +42,6 @@ class TestModels(ModelCases):
     pair = Pair
     stored = stored_entities()
     changed = changed_entities()
-
-    @staticmethod
-    def in_values(name: str) -> bytes:
-        """Return a stored name in the form that it has in ``_values``."""
-        return name.encode()
-
-    @staticmethod
-    def of_values(name: Any) -> list[Operation]:
-        """Return what google-cloud-ndb, which does not keep the order, does not have."""
-        return [list]
 
     @staticmethod
     def is_made_at_once(stored: Stored) -> bool:
