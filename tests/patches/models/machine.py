@@ -6,6 +6,7 @@ import copy
 import pickle
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from functools import partial
 from typing import Any, ClassVar
 
 from hypothesis import settings
@@ -27,11 +28,20 @@ from tests.support.snapshots import Raised, outcome
 PICKS = st.integers(0, 14)
 ANY = st.one_of(st.none(), st.integers(0, 3), st.text(max_size=2), st.lists(st.integers(0, 2)))
 
+
+def _pickled(protocol: int, entity: Any) -> Any:
+    return pickle.loads(pickle.dumps(entity, protocol))
+
+
+def _compared(other: Any, entity: Any) -> tuple[bool, bool]:
+    return entity == other, other == entity
+
+
 COPIES: dict[str, Callable[[Any], Any]] = {
     "copy": copy.copy,
     "deepcopy": copy.deepcopy,
     **{
-        f"pickle {protocol}": lambda entity, p=protocol: pickle.loads(pickle.dumps(entity, p))
+        f"pickle {protocol}": partial(_pickled, protocol)
         for protocol in range(2, pickle.HIGHEST_PROTOCOL + 1)
     },
 }
@@ -245,7 +255,7 @@ class ModelTwins(Twins):
         self.pair.both(lambda entity: entity == copy.deepcopy(entity))
         original = self.pair.stock_model(self.raw)
         for other in (original, original.key, 1):
-            self.pair.both(lambda entity, other=other: (entity == other, other == entity))
+            self.pair.both(partial(_compared, other))
 
     @rule()
     def write(self) -> None:

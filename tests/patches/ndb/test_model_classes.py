@@ -209,7 +209,7 @@ def _entities(draw: DrawFn) -> Stored:
     kind = draw(st.sampled_from([*CLASSES, *LAZY_EXPANDOS]))
     own = st.sampled_from([*[*kind._properties] * 4, *_NAMES])
     names = st.one_of(own, own, st.sampled_from(_ODD_NAMES))
-    properties = draw(st.dictionaries(names, _VALUES, max_size=4))
+    properties: dict[str, Any] = draw(st.dictionaries(names, _VALUES, max_size=4))
     if issubclass(kind, Root):
         properties["class"] = draw(_CLASS_KEYS)
     stored_kind = draw(st.sampled_from([*[kind._get_kind()] * 12, *_OTHER_KINDS]))
