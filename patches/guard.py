@@ -174,7 +174,11 @@ def is_own(path: AttributePath, value: Any) -> bool:
     found: Any = sys.modules.get(function.__module__)
     for name in function.__qualname__.split("."):
         found = getattr(found, name, None)
-    return found is function
+    # A subclass that took the place of the class in its own module may have its names, too.
+    names = function.__module__, function.__qualname__
+    return found is function and all(
+        (base.__module__, base.__qualname__) != names for base in function.__mro__[1:]
+    )
 
 
 def _function_of(found: Any) -> Any:
