@@ -55,9 +55,9 @@ def test_the_page_has_the_adapters() -> None:
 
 
 def test_what_is_silent_is_adapted_or_cannot_be() -> None:
-    """Types of immutables and lru-dict take no attributes."""
+    """Types of cachebox, immutables and lru-dict take no attributes."""
     found = verdicts()
     silent = {name for name, verdict in found.items() if verdict == "silent"}
-    assert silent - {each.module for each in ADAPTED} <= {"immutables", "lru"}
+    assert silent - {each.module for each in ADAPTED} <= {"cachebox", "immutables", "lru"}
     assert {each.module for each in ADAPTED} == {library.distribution for library in LIBRARIES}
     assert not {each.module for each in OTHERS} & {each.module for each in ADAPTED}
