@@ -44,7 +44,8 @@ def fields_of(kind: Any) -> tuple[Any, ...] | _Contents | None:
         name: member
         for namespace in namespaces
         for name, member in list(namespace.items())
-        if type(member) is types.MemberDescriptorType
+        # Another class's descriptor reads at an offset of that class.
+        if type(member) is types.MemberDescriptorType and member.__objclass__ in bases
     }
     if "__pydantic_extra__" in slots:
         # pydantic neither validates nor serialises other slots of a model.

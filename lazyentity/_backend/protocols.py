@@ -627,10 +627,7 @@ class PropertyIndex(Protocol):
         raw: the serialised entity.
         shape: the same object for entities whose properties have the same names in the same order,
             provided that they have come twice; only then it has a template.
-        takes: of the class; whether :meth:`take` ever puts a value into a dict.
     """
-
-    takes: ClassVar[bool]
 
     @classmethod
     def from_bytes(cls, raw: bytes) -> Any:
@@ -666,13 +663,12 @@ class PropertyIndex(Protocol):
             ``UNDECODED`` in all other cases, malformed ones too: convert :meth:`properties` then.
         """
 
-    def contents(self, name: str, refused: int, text: bool) -> Any:
-        """Return the only scalar of a name, whatever its meaning.
+    def contents(self, name: str, refused: int) -> Any:
+        """Return the only scalar of a name, whatever its meaning; of a string its bytes.
 
         Args:
             name: of a property.
             refused: a meaning that it must not have; nor may it have a ``meaning_uri``.
-            text: as for :meth:`value`.
 
         Returns:
             ``UNDECODED`` as for :meth:`value`, and if the name comes several times.

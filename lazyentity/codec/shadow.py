@@ -17,9 +17,6 @@ Messages of the shadow:
     was split.
 ``EntityEntries``
     An entity split further: each entry of its properties into name and value, both ``bytes``.
-``EntityNames``
-    An entity whose entries are declared as *one* message, with ``repeated bytes`` for their names.
-    Protobuf merges the occurrences, and so collects all the names in one list.
 ``LookupKeys``
     The keys of a ``LookupRequest``, each in bytes.
 ``CommitMutations``
@@ -114,11 +111,6 @@ def _own_file(package: str) -> descriptor_pb2.FileDescriptorProto:
     split_entry = add_entries(entries, fields["properties"], repeated)
     add_bytes(split_entry, entry["key"], optional)
     add_bytes(split_entry, entry["value"], optional)
-
-    names = file.message_type.add(name="EntityNames")
-    merged_entry = add_entries(names, fields["properties"], optional)
-    add_bytes(merged_entry, entry["key"], repeated)
-    add_bytes(merged_entry, entry["value"], optional)
     return file
 
 
@@ -145,7 +137,6 @@ QueryResults = _message("RunQueryResponse", _UPSTREAM)
 EntityParts = _message("EntityParts")
 EntityEntries = _message("EntityEntries")
 EntityKey = _message("EntityKey")
-EntityNames = _message("EntityNames")
 LookupKeys = _message("LookupKeys")
 CommitMutations = _message("CommitMutations")
 

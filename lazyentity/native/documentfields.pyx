@@ -138,18 +138,25 @@ cdef class DocumentFields:
         Raises:
             Exception: the client's, if it has to decode the document and cannot.
         """
-        if self._data is UNDECODED and (self._shape is not None or self._make_index()):
-            return tuple(self._shape._ordinals)
+        cdef Shape shape = self._shape
+        if self._data is UNDECODED and shape is None and self._make_index():
+            # None, if other code decoded the document meanwhile.
+            shape = self._shape
+        if shape is not None:
+            return tuple(shape._ordinals)
         data = self.data()
         return tuple(data) if type(data) is dict else ()
 
     def decoded(self):
         """Return the names of the fields that were decoded, in the order of the document."""
+        # Other code may decode the document meanwhile.
+        cdef Shape shape = self._shape
+        cdef dict values = self._values
         if self._data is not UNDECODED:
             return self.names()
-        if self._shape is None:
+        if shape is None:
             return ()
-        return tuple([name for name in self._shape._ordinals if name in self._values])
+        return tuple([name for name in shape._ordinals if name in values])
 
     def __deepcopy__(self, memo):
         cdef DocumentFields made = DocumentFields.__new__(DocumentFields)

@@ -55,7 +55,6 @@ import copy
 import datetime
 
 cdef extern from "Python.h":
-    const char* PyUnicode_AsUTF8AndSize(object text, Py_ssize_t* size) except NULL
     bint PyUnicode_IS_ASCII(object text)
 
 cdef object deepcopy = copy.deepcopy

@@ -1,8 +1,8 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, binding=False, auto_pickle=False
 """The native backend's responses with one document: the parts beside the fields are found on demand.
 
-Theory of operation. ``DocumentBytes.from_bytes()`` checks all that later calls rely on: one document with a name, and times
-that can be decoded. :class:`DocumentFields` decodes the fields.
+Theory of operation. ``DocumentBytes.from_bytes()`` checks all that later calls rely on: one
+document with a name, and times that can be decoded. :class:`DocumentFields` decodes the fields.
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE

@@ -444,7 +444,6 @@ cdef inline uint32_t slot_of_first(Bytes at, Bytes end) noexcept nogil:
 cdef class PropertyIndex:
     """As :class:`lazyentity._backend.protocols.PropertyIndex`."""
 
-    takes = True
 
     cdef readonly bytes raw
     cdef readonly Shape shape
@@ -533,10 +532,10 @@ cdef class PropertyIndex:
             values.append(value)
         return values if values else UNDECODED
 
-    def contents(self, str name not None, uint64_t refused, bint text):
+    def contents(self, str name not None, uint64_t refused):
         cdef Py_ssize_t ordinal = _only_ordinal(self, name)
         cdef bint multiple = 0
-        return UNDECODED if ordinal < 0 else _contents(self, ordinal, refused, text, &multiple)
+        return UNDECODED if ordinal < 0 else _contents(self, ordinal, refused, False, &multiple)
 
     def take(self, storage not None, stored, str name not None, refused, kind):
         cdef Py_ssize_t ordinal

@@ -28,7 +28,6 @@ from cpython.list cimport PyList_Check
 from cpython.object cimport PyObject
 from cpython.set cimport PySet_GET_SIZE
 from cpython.tuple cimport PyTuple_GET_ITEM, PyTuple_GET_SIZE
-from cpython.unicode cimport PyUnicode_DecodeUTF8
 
 from lazyentity.native cimport adapting
 from lazyentity.native.cpython cimport (
@@ -41,7 +40,7 @@ from lazyentity.native.cpython cimport (
     track,
 )
 from lazyentity.native.tags cimport ENTITY_KEY, ENTITY_PROPERTIES, VALUE_ARRAY, VALUE_ENTITY
-from lazyentity.native.wire cimport MAX_DEPTH, PROPERTY_DEPTH, TO_ITEM, Bytes, read_length, skip_any_field
+from lazyentity.native.wire cimport MAX_DEPTH, PROPERTY_DEPTH, TO_ITEM, Bytes, skip_any_field
 
 from google.protobuf.message import DecodeError
 
@@ -603,7 +602,7 @@ cdef int _take_up(LazyMapping mapping, bytes owner, Py_ssize_t start, Py_ssize_t
 
 
 cdef int require_received(LazyMapping mapping) except -1:
-    # Checks that all undecoded properties were received: the twin of the pure _require_received().
+    # Checks that all undecoded properties were received.
     cdef tuple names = mapping._shape.names
     cdef Py_ssize_t position = 0
     cdef Py_ssize_t index = 0

@@ -1,8 +1,8 @@
 """The native backend's scanner: the shape of an entity, and where to find its values and its key.
 
-Entities of a kind mostly have the same names in the same order, and so do documents. So an entity is first matched, byte for
-byte, against the shapes that it most likely has. If none matches, the entity's entries are collected, and
-their shape is looked up or learned.
+Entities of a kind mostly have the same names in the same order, and so do documents. So an entity
+is first matched, byte for byte, against the shapes that it most likely has. If none matches, the
+entity's entries are collected, and their shape is looked up or learned.
 
 An entity in another encoding than the canonical one has no shape. :mod:`lazyentity.native.mapping` has
 protobuf encode it again.

@@ -33,9 +33,9 @@ class CountedIndex:
         """As of the index."""
         return self._read(name, self._index.value(name, text))
 
-    def contents(self, name: str, refused: int, text: bool) -> Any:
+    def contents(self, name: str, refused: int) -> Any:
         """As of the index."""
-        return self._read(name, self._index.contents(name, refused, text))
+        return self._read(name, self._index.contents(name, refused))
 
     def take(self, storage: Any, stored: Any, name: str, refused: int | None, kind: Any) -> Any:
         """As of the index."""

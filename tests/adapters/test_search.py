@@ -109,6 +109,13 @@ def test_other_objects_are_not_looked_into(search: Any) -> None:
     assert lazyentity.decoded(entity) == ()
 
 
+def test_the_descriptor_of_another_class(search: Any) -> None:
+    """Its offset is one of that class, and would be read beyond the end of the record."""
+    many = type("Many", (), {"__slots__": [f"s{number}" for number in range(60)]})
+    record = dataclasses.make_dataclass("Record", [], namespace={"other": vars(many)["s59"]})
+    assert search([record()]) is False
+
+
 def _deep(entity: Any) -> Any:
     value = entity
     for _ in range(5_000):

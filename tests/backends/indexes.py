@@ -188,8 +188,7 @@ def _plain(message: Any, text: bool) -> Any:
 def plain_values(index: Any, name: str) -> list[tuple[str, str]]:
     """Return the plain values of a name as texts, which tell types, and one number from another."""
     return [
-        (repr(index.value(name, text)), repr(index.contents(name, 24, text)))
-        for text in (True, False)
+        (repr(index.value(name, text)), repr(index.contents(name, 24))) for text in (True, False)
     ]
 
 

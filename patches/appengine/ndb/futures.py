@@ -87,7 +87,7 @@ def code_info(original: Callable[..., Any], _is_active: Callable[[], bool]) -> C
     @functools.wraps(original)
     def code_info(code: Any, lineno: Any = None) -> Any:
         found = known.get((id(code), lineno))
-        if found is not None:
+        if found is not None and utils.DEBUG:
             return found[1]
         text = original(code, lineno)
         # Without ndb's DEBUG it is empty.

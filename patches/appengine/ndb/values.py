@@ -54,7 +54,7 @@ class AppEngineValues(LazyValueDict):
             return self._deserialized(name)
         prop = reading.prop
         if reading.kind is not None:
-            value = self._index.contents(reading.name, _EMPTY_LIST, False)
+            value = self._index.contents(reading.name, _EMPTY_LIST)
             if value is None:
                 return None
             if type(value) is reading.kind:
