@@ -35,17 +35,19 @@ from lazyentity.codec.undecoded import UNDECODED
 from lazyentity.native.documents import DocumentCodec, DocumentFields
 from lazyentity.patches.firestore.messages import delimited
 from lazyentity.patches.firestore.responses import RESPONSES, DocumentResponse, QueryResponse
+from lazyentity.patches.firestore.seams import GUARD
 from lazyentity.profiling import observer
 
 if TYPE_CHECKING:
     from lazyentity.profiling.counters import EntityCounts
 
-_Document, _Value = document_pb2.Document.pb(), document_pb2.Value.pb()
+_Document = document_pb2.Document.pb()
 
 _new = object.__new__
 _COLLECTIONS = CollectionReference, AsyncCollectionReference
 _FIELDS = "_lazyentity_fields"
 _DOCUMENT = b"\x0a"
+_ENTRY = _ENTRY_VALUE = b"\x12"
 
 CONVERSION_ERRORS = ArithmeticError, AttributeError, DecodeError, LookupError, TypeError, ValueError
 """The errors that the client's conversions of a value raise."""
@@ -103,8 +105,14 @@ def _decoded_reference(name: str, client: Any) -> Any:
 # The client's own conversions.
 
 
+def _document_in_response(raw: bytes) -> Any:
+    # Within a response: protobuf's parser counts messages in messages, and refuses too many.
+    return QueryResponse._bare_type.FromString(delimited(_DOCUMENT, raw)).document
+
+
 def _stock_field(raw: bytes, client: Any) -> Any:
-    return copy.deepcopy(_helpers.decode_value(_Value.FromString(raw), client))
+    fields = _document_in_response(delimited(_ENTRY, delimited(_ENTRY_VALUE, raw))).fields
+    return copy.deepcopy(_helpers.decode_value(fields[""], client))
 
 
 def _stock_document(raw: bytes, client: Any) -> Any:
@@ -112,7 +120,7 @@ def _stock_document(raw: bytes, client: Any) -> Any:
 
     A snapshot copies what was converted. (A copy of a timestamp has no nanoseconds.)
     """
-    return copy.deepcopy(_helpers.decode_dict(_Document.FromString(raw).fields, client))
+    return copy.deepcopy(_helpers.decode_dict(_document_in_response(raw).fields, client))
 
 
 def _timestamp_type() -> type[DatetimeWithNanoseconds] | None:
@@ -335,7 +343,7 @@ def _snapshot(response: DocumentResponse, reference: Any, client: Any, is_receiv
         is_received: whether a profile counts the document.
 
     Raises:
-        Exception: in eager mode, as of :func:`_error_of_client`.
+        Exception: in eager mode, as the client raises it for a value.
     """
     snapshot: Any = _new(DocumentSnapshot)
     fields = response.fields(CODEC, client)
@@ -436,10 +444,11 @@ def from_bytes(raw: bytes, client: Any) -> Any:
             "pass a client of its database"
         )
     response = QueryResponse.deserialize(delimited(_DOCUMENT, raw))
-    if type(response) in RESPONSES:
+    if type(response) in RESPONSES and GUARD.is_intact():
         response._is_eager = is_eager()
         return _snapshot(response, reference_to(client, document.name), client, False)
-    # Some of its times are no timestamps, or its name is none that servers send.
+    # Some of its times are no timestamps, its name is none that servers send, or a name of the
+    # client was replaced.
     found, reference = response.document, client.document(document.name)
     fields = _helpers.decode_dict(found.fields, client)
     return DocumentSnapshot(reference, fields, True, None, found.create_time, found.update_time)
