@@ -28,6 +28,10 @@ def wrapt() -> Any:
 def problem_with_wrapt() -> str | None:
     """Return why wrapt cannot be used; None if it can, and then it was imported."""
     try:
+        spec = None if "wrapt" in sys.modules else importlib.util.find_spec("wrapt")
+        # The library is a package. A module of the application's is not run: it may do anything.
+        if spec is not None and spec.has_location and not spec.submodule_search_locations:
+            return f"{spec.origin} is not the library wrapt; rename it"
         found = wrapt()
     except Exception as error:  # noqa: BLE001  # a module of the application's may raise any
         return f"wrapt cannot be imported ({safe_repr(error)}); install wrapt>=2"

@@ -7,8 +7,12 @@ RPCs ask :data:`waiting`, and log the line as soon as somebody would see it.
 from __future__ import annotations
 
 import logging
+import sys
 import warnings
 from collections.abc import Callable
+from types import FrameType
+
+from lazyentity.codec.describing import module_of
 
 _logger = logging.getLogger("lazyentity")
 
@@ -17,8 +21,19 @@ waiting: list[Callable[[], str]] = []
 
 
 def warn(message: str) -> None:
-    """Warn that a client, or a name, is not patched."""
-    warnings.warn(message, RuntimeWarning, stacklevel=3)
+    """Warn at the line that called into lazyentity, ``import lazyentity.auto`` included."""
+    ours = __name__.partition(".")[0]
+    stacklevel = 1
+    frame = sys._getframe()
+    while frame.f_back is not None and _package(frame) in (ours, "importlib", "wrapt"):
+        # warnings does not count importlib's own frames.
+        stacklevel += _package(frame) != "importlib"
+        frame = frame.f_back
+    warnings.warn(message, RuntimeWarning, stacklevel=stacklevel)
+
+
+def _package(frame: FrameType) -> str:
+    return module_of(frame).partition(".")[0]
 
 
 def announce(line: Callable[[], str]) -> None:

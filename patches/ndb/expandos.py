@@ -160,13 +160,12 @@ def makes_dynamic_properties(model_class: Any) -> bool:
     )
 
 
-def is_dynamic(model_class: Any, stored_name: str, name: str) -> bool:
+def is_dynamic(stored_name: str, name: str) -> bool:
     """Say whether ndb makes a property for a name that the class does not define.
 
     Of other names it makes attributes, parts of structured properties, or nothing.
 
     Args:
-        model_class: a subclass of ``ndb.Expando``.
         stored_name: the name in the entity.
         name: the code name that the class has for it.
     """

@@ -157,7 +157,7 @@ def _take(model_class: Any, kind: Any, names: Any) -> MappedProperties | None:
             makes_properties = makes_properties or makes_dynamic_properties(model_class)
             if not makes_properties:
                 return None
-            if not is_dynamic(model_class, stored_name, name):
+            if not is_dynamic(stored_name, name):
                 return None
             dynamic_names.append(stored_name)
         else:

@@ -119,7 +119,7 @@ def property_get(original: _Original, _is_active: Callable[[], bool]) -> _Origin
             # This is all that ndb's own methods do for a value that was not read before.
             name = self._name
             known, conversions, kept_type = values._mapping.conversions.get(name, _NO_CONVERSION)
-            if known is self and _found(values, name) is UNDECODED:
+            if known is self and not entity._projection and _found(values, name) is UNDECODED:
                 value = values._entity[name]
                 kind = type(value)
                 if kind is not list:

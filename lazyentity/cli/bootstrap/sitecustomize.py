@@ -26,6 +26,19 @@ def _patch() -> None:
         )
 
 
+def _forget_namespaces(before: set[str]) -> None:
+    """Take the namespace packages that are new out of ``sys.modules``.
+
+    Looking for a client imports the packages around it, such as ``gcloud``. The program may have a
+    module of that name, and its folder is not in ``sys.path`` yet.
+    """
+    for name in sorted(set(sys.modules) - before, reverse=True):
+        module = sys.modules[name]
+        is_namespace = hasattr(module, "__path__") and getattr(module, "__file__", None) is None
+        if is_namespace and not any(each.startswith(f"{name}.") for each in sys.modules):
+            del sys.modules[name]
+
+
 def _import_next() -> None:
     """Import the ``sitecustomize`` that this one hides, under that name, if there is one."""
     others = [folder for folder in sys.path if folder != _OWN]
@@ -43,7 +56,9 @@ def _import_next() -> None:
         sys.path.insert(0, _OWN)
 
 
+_before = set(sys.modules)
 try:
     _patch()
+    _forget_namespaces(_before)
 finally:
     _import_next()
