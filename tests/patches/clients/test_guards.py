@@ -288,10 +288,14 @@ class _Replacement:
         holder: Any = importlib.import_module(self._path.module)
         *outer, name = self._path.path.split(".")
         for each in outer:
-            holder = getattr(holder, each)
+            # A class that is not there in this version: then nothing calls it.
+            holder = getattr(holder, each, object)
+        if holder is object:
+            yield
+            return
         value = vars(holder).get(name)
         if value is None:
-            # Inherited, or not there in this version: then nothing calls it.
+            # Inherited, or not there in this version.
             value = inspect.getattr_static(holder, name, lambda: None)
         with mock.patch.object(holder, name, self._made(value), create=True):
             yield
