@@ -79,7 +79,7 @@ class Dotted:
         """
         # As ndb's _entity_from_ds_entity(), for the parts of a property.
         parts = [(name, entity[full_name]) for full_name, name in self.parts[prop._name]]
-        if value is None or value == []:
+        if value is None:
             value = [] if prop._repeated else self._new(prop)
         if not prop._repeated:
             value.b_val.update(parts)
@@ -102,10 +102,11 @@ class Dotted:
         Raises:
             As :meth:`made`.
         """
+        properties = values._mapping.properties
+        constructed = [properties[name] for name in self.parts if name in instance._values]
         return {
-            name: self.made(prop, values._entity, prop._get_base_value(instance))
-            for name, prop in values._mapping.properties.items()
-            if name in self.parts and name in instance._values
+            prop._name: self.made(prop, values._entity, prop._get_base_value(instance))
+            for prop in constructed
         }
 
     def _new(self, prop: Any) -> Any:
