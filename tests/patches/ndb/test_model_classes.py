@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from google.cloud import ndb
 from google.cloud.ndb import model, polymodel
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import rule
 from hypothesis.strategies import DrawFn
@@ -235,6 +235,7 @@ def test_operations_in_any_order() -> None:
 
 @settings(max_examples=settings().max_examples * 3)
 @given(stored=_entities(), is_read=st.booleans())
+@example(stored=Stored(Shape(Custom), entity_of("Custom", {"c": 4})), is_read=True)
 def test_whole_entities(stored: Stored, is_read: bool) -> None:
     """Read or not, and written; an error is ndb's, or reads of a lazy model raise it."""
     stock, lazy = outcome(stock_model, stored.raw), without_class(outcome(lazy_model, stored.raw))

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from google.cloud import ndb
 from google.cloud.ndb import context as context_module
-from hypothesis import given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn, SearchStrategy
 
@@ -21,6 +21,7 @@ from tests.patches.ndb.pairs import (
     lazy_model,
     patched,
     stock_model,
+    written,
 )
 from tests.patches.ndb.raw_entities import embedded, entity_of, names_in
 
@@ -45,6 +46,14 @@ class Upper(ndb.StructuredProperty):
         return value
 
 
+class Storing(ndb.StructuredProperty):
+    """Tells the model what it stores."""
+
+    def _store_value(self, entity: Any, value: Any) -> None:
+        super()._store_value(entity, value)
+        entity.stored = self._name
+
+
 class Holder(ndb.Model):
     plain = ndb.IntegerProperty()
     leaf = ndb.StructuredProperty(Leaf)
@@ -52,6 +61,7 @@ class Holder(ndb.Model):
     leaves = ndb.StructuredProperty(Leaf, "ls", repeated=True)
     middles = ndb.StructuredProperty(Middle, repeated=True)
     upper = Upper(Leaf)
+    storing = Storing(Leaf)
     some = ndb.StructuredProperty(Leaf, default=Leaf(street="default"))
 
 
@@ -76,7 +86,7 @@ class Built(ndb.Model):
 _LEAF = ("s", "number", "street", "nowhere", "photo")
 _MIDDLE = ("name", "l", *(f"l.{name}" for name in _LEAF))
 _PARTS = {
-    **dict.fromkeys(("leaf", "ls", "upper", "some"), _LEAF),
+    **dict.fromkeys(("leaf", "ls", "upper", "storing", "some"), _LEAF),
     **dict.fromkeys(("m", "middles", "middle"), _MIDDLE),
     "dynamic": ("x",),
 }
@@ -138,6 +148,10 @@ _STORED = st.sampled_from([Holder, Holder, FreeHolder, Built]).flatmap(
         lambda found: Stored(Shape(kind, _VALUES), serialised(kind.__name__, found))
     )
 )
+_BOTH = Stored(
+    Shape(Holder, _VALUES), serialised("Holder", {"leaf": embedded(number=2), "leaf.s": "a"})
+)
+"""A property that is there as a whole and in parts."""
 
 
 class StructuredTwins(Twins):
@@ -148,6 +162,15 @@ class StructuredTwins(Twins):
 def test_operations_in_any_order() -> None:
     """Of a model, of its sub-models and of both, as with stock ndb."""
     run(StructuredTwins)
+
+
+@pytest.mark.usefixtures("either_context")
+@settings(FEWER, max_examples=200)
+@given(stored=_STORED)
+@example(stored=_BOTH)
+def test_all_parts(stored: Stored) -> None:
+    """Read at once, and written."""
+    Pair.assumed(stored.raw).agree(written)
 
 
 @pytest.mark.usefixtures("either_context")
@@ -168,8 +191,8 @@ def test_stored_entities_are_read_lazily(stored: Stored) -> None:
             bool(heads & set(properties) & set(known)),
             any(head not in known and head in by_code_name for head in {*heads, *properties}),
             isinstance(lazy, FreeHolder) and not heads <= set(known),
-            # ndb merges the parts into its default.
-            "some" in heads,
+            # ndb merges the parts into a default, and calls what stores them.
+            bool(heads & {"some", "storing"}),
         ]
         assert any(reasons)
 
