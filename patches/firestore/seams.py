@@ -192,7 +192,7 @@ CLIENT: Final = ClientSpec(
         "google.api_core.datetime_helpers": ("DatetimeWithNanoseconds._nanosecond",),
         "google.api_core.gapic_v1.method": ("_GapicCallable._target",),
         _BASE_DOCUMENT: (
-            "BaseDocumentReference._document_path_internal",
+            *("BaseDocumentReference._document_path_internal", "BaseDocumentReference._path"),
             *(f"{_SNAPSHOT}.{name}" for name in ("_client", "_data", "_exists", "_reference")),
         ),
         f"{_PACKAGE}.base_client": (
