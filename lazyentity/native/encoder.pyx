@@ -20,7 +20,7 @@ from cpython.dict cimport PyDict_Check, PyDict_Copy, PyDict_Next, PyDict_Size
 from cpython.list cimport PyList_GET_ITEM, PyList_GET_SIZE
 from cpython.mem cimport PyMem_Free
 from cpython.object cimport PyObject
-from cpython.tuple cimport PyTuple_Check
+from cpython.tuple cimport PyTuple_Check, PyTuple_GET_SIZE
 from libc.stdint cimport int64_t, uint8_t, uint64_t
 from libc.string cimport memcpy, memset
 
@@ -466,8 +466,11 @@ cdef tuple contents_of(object entity, object encodable_of):
     return fields_of(encodable_of(entity))
 
 
+cdef Py_ssize_t FIELDS = len(EncodableEntity._fields)
+
+
 cdef tuple fields_of(object encodable):
-    if not PyTuple_Check(encodable):
+    if not PyTuple_Check(encodable) or PyTuple_GET_SIZE(encodable) != FIELDS:
         raise TypeError(f"{encodable!r} is no EncodableEntity")
     # Cython takes a subclass of tuple for one only where it does not check.
     return <tuple>encodable
