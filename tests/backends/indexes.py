@@ -166,7 +166,7 @@ def assert_same_index(raw: bytes) -> None:
         several = [each for each in messages if each.name.decode() == name]
         for text, (value, contents) in zip((True, False), made, strict=True):
             assert value == _UNDECODED_TEXT or value == repr(_value(several, text))
-            assert contents == _UNDECODED_TEXT or contents == repr(_plain(several[-1].value, text))
+            assert contents == _UNDECODED_TEXT or contents == repr(_plain(several[-1].value, False))
 
 
 def _value(messages: list[Any], text: bool) -> Any:
