@@ -6,9 +6,12 @@ import os
 import sys
 from pathlib import Path
 
+import pytest
 from apache_beam.io.gcp.datastore.v1new import datastoreio
 
 from tests.upstream import suite
+
+pytestmark = pytest.mark.upstream
 
 _CONNECTOR = Path(datastoreio.__file__).parent
 _MODULES = (
