@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import difflib
 import importlib
 import os
 import signal
 import sys
 from collections.abc import Callable, Iterable, Sequence
+from importlib import metadata
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from lazyentity._environment import expected_backend
+from lazyentity._environment import expected_backend, obstacle, requested_backend
 from lazyentity._version import __version__
 
 Main = Callable[[list[str], str], "int | None"]
@@ -135,6 +137,7 @@ def _load(command: Command) -> Main:
         Failure: the requested backend is missing, or a module that an extra installs. Commands of
             the base installation have to work then.
     """
+    _tell_of_checkout()
     if command.extra:
         require_backend()
     try:
@@ -160,3 +163,34 @@ def require_backend() -> None:
         expected_backend()
     except ImportError as error:
         raise Failure(str(error), status=2) from error
+
+
+def _tell_of_checkout() -> None:
+    """Say if a checkout without the native backend was imported, which may not be meant."""
+    package = Path(__file__).resolve().parents[1]
+    if not (package.parent / "pyproject.toml").exists():
+        return
+    with contextlib.suppress(ImportError):
+        found = obstacle()
+        if found is None or requested_backend() == "pure":
+            return
+        elsewhere = _installed_elsewhere(package)
+        instead = (
+            f"; to use the copy in {elsewhere}, run `lazyentity`, or change to another folder"
+            if elsewhere is not None
+            else ""
+        )
+        sys.stderr.write(
+            f"lazyentity: imported from the checkout {package.parent}, where the pure backend "
+            f"serves, the slower one: {found.problem}{instead}\n"
+        )
+
+
+def _installed_elsewhere(package: Path) -> Path | None:
+    """Return the folder of another copy, which is installed; None if there is none."""
+    try:
+        installed = metadata.distribution("lazyentity").locate_file("lazyentity")
+    except metadata.PackageNotFoundError:
+        return None
+    found = Path(str(installed)).resolve()
+    return found.parent if found.is_dir() and found != package else None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import os
 import sys
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 from unittest import mock
@@ -12,6 +13,7 @@ from unittest import mock
 import pytest
 
 from lazyentity import __version__
+from lazyentity._environment import Obstacle
 from lazyentity.cli import dispatch
 from lazyentity.cli.dispatch import COMMANDS, Command, Failure
 
@@ -159,6 +161,25 @@ def test_a_backend_that_is_not_there(
     vars(command)["main"] = lambda *_: 0
     assert dispatch.main(["made"]) == 2
     assert "LAZYENTITY_BACKEND='naive' is not a backend" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("other", [None, Path("/site-packages")])
+def test_a_checkout_without_the_native_backend(
+    other: Path | None,
+    command: ModuleType,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """It may have been imported for an installed copy, because it is the current folder."""
+    monkeypatch.delenv("LAZYENTITY_BACKEND", raising=False)
+    monkeypatch.setattr(dispatch, "obstacle", lambda: Obstacle("it was not built", ""))
+    monkeypatch.setattr(dispatch, "_installed_elsewhere", lambda _: other)
+    vars(command)["main"] = lambda *_: 0
+    assert dispatch.main(["made"]) == 0
+    told = capsys.readouterr().err
+    assert told.startswith("lazyentity: imported from the checkout ")
+    assert "the slower one: it was not built" in told
+    assert ("copy in /site-packages, run `lazyentity`" in told) == (other is not None)
 
 
 def test_the_script(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
