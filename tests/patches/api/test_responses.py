@@ -7,6 +7,7 @@ import gc
 import importlib
 import pickle
 import sys
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -149,10 +150,14 @@ QUESTIONS: dict[str, Callable[[Any], Any]] = {
 
 def _assert_answers(raw: bytes, kind: Any, question: str) -> None:
     """Check that a response answers, or refuses, as the stock message of the same bytes does."""
-    stock, proxy = (
-        [outcome(QUESTIONS[question], part) for part in _parts(each.deserialize(raw))]
-        for each in (kind, _PROXIES[kind])
-    )
+    with warnings.catch_warnings():
+        if question == "truth":
+            # proto-plus asks fields until one is true, and warns of the enum values on the way.
+            warnings.filterwarnings("ignore", "Unrecognized .* enum value")
+        stock, proxy = (
+            [outcome(QUESTIONS[question], part) for part in _parts(each.deserialize(raw))]
+            for each in (kind, _PROXIES[kind])
+        )
     assert proxy == stock
 
 
@@ -344,5 +349,6 @@ def test_answers_of_torn_lookups(raw: bytes, question: str) -> None:
 
 @given(raw=_QUERIES, question=_OF_PIECES)
 @example(raw=b"\x0a\x02\x28\x05", question="fields").via("an unknown end of a batch")
+@example(raw=b"\x0a\x04\x08\x04\x12\x00", question="truth").via("an unknown type of results")
 def test_answers_of_torn_queries(raw: bytes, question: str) -> None:
     _assert_answers(raw, datastore_pb2.RunQueryResponse, question)
