@@ -7,8 +7,9 @@ from abc import ABCMeta
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import FunctionType, MethodType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from lazyentity._environment import native_without_client
 from lazyentity.patches.imports import wrapt
 
 # By the exact types of methods and properties: the attribute with the function.
@@ -100,7 +101,7 @@ class Guard:
     def is_intact(self) -> bool:
         """Whether every name has the client's own value. Compares by identity; runs no code."""
         known = self._known
-        return (known is not None and _are_as_known(*known)) or not self.foreign()
+        return (known is not None and are_as_known(*known)) or not self.foreign()
 
     def foreign(self) -> list[AttributePath]:
         """Return the names that somebody else replaced; without one, remember all values."""
@@ -137,7 +138,8 @@ def _foreign(paths: Iterable[AttributePath]) -> tuple[list[AttributePath], _Know
     return foreign, (tuple(values), tuple(absent))
 
 
-def _are_as_known(values: Any, absent: Any) -> bool:
+def are_as_known(values: Any, absent: Any) -> bool:
+    """Whether names still have these values, and others none, as ``_Known`` holds them."""
     # For each call: get() and all() would take longer.
     try:
         for namespace, name in absent:
@@ -149,6 +151,11 @@ def _are_as_known(values: Any, absent: Any) -> bool:
     except KeyError:
         return False
     return True
+
+
+if not TYPE_CHECKING and (_native := native_without_client()) is not None:
+    # Half the time of a comparison, for each entity that is converted by itself.
+    are_as_known = _native.are_as_known
 
 
 def is_own(path: AttributePath, value: Any) -> bool:

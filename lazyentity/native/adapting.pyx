@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, binding=False, auto_pickle=False
-"""The count of lazy mappings, and the native adapters of functions.
+"""The count of lazy mappings, the comparison of a guard, and the native adapters of functions.
 
 The module imports no client, which the other extensions do: see
 :func:`lazyentity._environment.native_without_client`.
@@ -117,6 +117,21 @@ cdef class CountedDict(dict):
     def __dealloc__(self):
         global live
         live -= 1
+
+
+def are_as_known(tuple values not None, tuple absent not None):
+    """As :func:`lazyentity.patches.guard.are_as_known`."""
+    cdef tuple each
+    for each in absent:
+        if each[1] in each[0]:
+            return False
+    try:
+        for each in values:
+            if each[0][each[1]] is not each[2]:
+                return False
+    except KeyError:
+        return False
+    return True
 
 
 # What is known of the classes that were met: a direct-mapped cache. A class that changes gets another
