@@ -38,7 +38,7 @@ def entity_message(entity: Entity) -> Any:
         RuntimeError: if the entity must not be written, see :mod:`lazyentity.detached`.
     """
     message = messages.Entity()
-    write_entity(message, _encodable_of(entity), _encodable_of)
+    write_entity(message, entity, _encodable_of)
     return message
 
 

@@ -547,8 +547,9 @@ class Backend(Protocol):
             encodable_of: as for :func:`write_entity`.
 
         Returns:
-            The serialised ``google.datastore.v1.Entity``, the result of :func:`write_entity`, and
-            whether all of the entity was encoded.
+            The serialised ``google.datastore.v1.Entity``; whether the nesting of what was encoded
+            is known to be within protobuf's limit in any request; and whether all of the entity
+            was encoded.
 
         Raises:
             As ``encodable_of`` and :func:`write_entity`, but no error for bytes that are written as
@@ -594,19 +595,16 @@ class Backend(Protocol):
     def write_entity(
         self,
         target: Any,
-        contents: EncodableEntity,
+        entity: Entity,
         encodable_of: Callable[[Entity], EncodableEntity],
-    ) -> bool:
+    ) -> None:
         """Write an entity into an empty upb ``Entity`` message.
 
         Args:
             target: a ``google.datastore.v1.Entity``; left in any state, if this raises.
-            contents: the contents of the entity.
-            encodable_of: returns the contents of an entity that is the value of a property.
-
-        Returns:
-            Whether the nesting of the encoded properties is known to be within protobuf's limit in
-            any request.
+            entity: a lazy or a stock entity.
+            encodable_of: returns the contents of an entity, of one that is the value of a property,
+                too.
 
         Raises:
             Exception: as the client's encoder raises it, for the same property.

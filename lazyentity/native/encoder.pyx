@@ -517,7 +517,7 @@ cdef int put_slowly(Buffer* buffer, tuple encodable, object encodable_of) except
     # Has the pure backend write an entity of which nothing was written yet.
     message = messages.Entity()
     buffer.runs += 1
-    if not encoder.write_entity(message, named(encodable), encodable_of):
+    if not encoder.write_contents(message, named(encodable), encodable_of):
         buffer.is_flat = 0
     return put_serialised(buffer, message.SerializeToString())
 
@@ -661,9 +661,10 @@ def is_well_formed(bytes serialised not None):
     return bool(is_entity(at, at + PyBytes_GET_SIZE(serialised)))
 
 
-def write_entity(target, encodable, encodable_of):
+def write_entity(target, entity, encodable_of):
     cdef bint is_flat = 0
-    made = serialised(fields_of(encodable), encodable_of, &is_flat)
+    cdef tuple encodable = contents_of(entity, encodable_of)
+    made = serialised(encodable, encodable_of, &is_flat)
     if made is not None:
         try:
             target.MergeFromString(made)
@@ -671,5 +672,5 @@ def write_entity(target, encodable, encodable_of):
             # Bytes that were to be written as they came are malformed, or too deep by now.
             target.Clear()
         else:
-            return bool(is_flat)
-    return encoder.write_entity(target, encodable, encodable_of)
+            return
+    encoder.write_contents(target, named(encodable), encodable_of)

@@ -30,9 +30,21 @@ _SCALARS = {
 
 
 def write_entity(
+    target: Any, entity: Entity, encodable_of: Callable[[Entity], EncodableEntity]
+) -> None:
+    """As :meth:`lazyentity._backend.protocols.Backend.write_entity`."""
+    write_contents(target, encodable_of(entity), encodable_of)
+
+
+def write_contents(
     target: Any, encodable: EncodableEntity, encodable_of: Callable[[Entity], EncodableEntity]
 ) -> bool:
-    """As :meth:`lazyentity._backend.protocols.Backend.write_entity`."""
+    """Write an entity of these contents, as :func:`write_entity`.
+
+    Returns:
+        Whether the nesting of the encoded properties is known to be within protobuf's limit in any
+        request.
+    """
     source = encodable.source
     if source is not None:
         untouched = encodable.properties, encodable.deleted, encodable.keeps_key
@@ -67,7 +79,7 @@ def serialise_contents(
     """Serialise an entity of these contents, as :func:`serialise_entity`."""
     source = encodable.source
     changed = messages.Entity()
-    is_flat = write_entity(changed, encodable._replace(source=None), encodable_of)
+    is_flat = write_contents(changed, encodable._replace(source=None), encodable_of)
     serialised: bytes = changed.SerializeToString()
     if source is not None:
         # Protobuf merges concatenated encodings; these have no field in common.
@@ -87,13 +99,13 @@ def write_properties(
     encodable: EncodableEntity,
     encodable_of: Callable[[Entity], EncodableEntity],
 ) -> bool:
-    """Write properties of an entity; same result and errors as :func:`write_entity`.
+    """Write properties of an entity; same result and errors as :func:`write_contents`.
 
     Args:
-        target: as for :func:`write_entity`.
+        target: as for :func:`write_contents`.
         items: the names and values, taken one after the other, as the client does.
         encodable: the contents of the entity, for its flags and meanings.
-        encodable_of: as for :func:`write_entity`.
+        encodable_of: as for :func:`write_contents`.
     """
     values = target.properties
     is_flat = True
@@ -233,7 +245,7 @@ def serialised_key(key: Any) -> bytes:
 def _write_value(
     target: Any, value: Any, encodable_of: Callable[[Entity], EncodableEntity]
 ) -> bool:
-    """Write a value into an empty ``Value`` message; errors as :func:`write_entity`.
+    """Write a value into an empty ``Value`` message; errors as :func:`write_contents`.
 
     Returns:
         Whether it is a scalar, for which no code of the caller runs.
@@ -254,7 +266,7 @@ def _write_value(
         # Another name that is the same to protobuf may have set the property before.
         entity.Clear()
         if isinstance(value, Entity):
-            write_entity(entity, encodable_of(value), encodable_of)
+            write_contents(entity, encodable_of(value), encodable_of)
         else:
             # The client makes an entity of a dict: a copy, which nobody else can change.
             write_properties(entity, dict(value).items(), OF_DICT, encodable_of)

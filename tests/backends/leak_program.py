@@ -140,7 +140,7 @@ def _whole(raw: bytes) -> None:
 
 
 def _encoded(raw: bytes) -> None:
-    _write_entity(EntityMessage(), _encodable_of(stock_entity(raw)), _encodable_of)
+    _write_entity(EntityMessage(), stock_entity(raw), _encodable_of)
     read = _made(raw)
     _ = read["text"]
     too_deep: Any = 1
@@ -149,7 +149,7 @@ def _encoded(raw: bytes) -> None:
     for value in (2**70, "\ud800", object(), (1,), {b"odd": 1}, stock_entity(raw), read, too_deep):
         properties = {"good": "x" * 2000, "other": {"inner": [1.5, value]}}
         contents = EncodableEntity(properties, excluded=set(), meanings={})
-        _refusable(_write_entity, EntityMessage(), contents, _encodable_of)
+        _refusable(_write_entity, EntityMessage(), contents, lambda given: given)
     for received in (raw, raw[:-1], raw + b"\x0a\x05\x12\x03\x0a\x01\xff"):
         _is_well_formed(received)
     _mutation_parts([{"upsert": raw}, {}])

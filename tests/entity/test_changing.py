@@ -42,7 +42,7 @@ def write(request: pytest.FixtureRequest) -> Callable[[Entity], Any]:
 
     def write(entity: Entity) -> Any:
         message = EntityMessage()
-        write_entity(message, _encodable_of(entity), _encodable_of)
+        write_entity(message, entity, _encodable_of)
         return message
 
     return write
