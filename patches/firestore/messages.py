@@ -108,23 +108,20 @@ def lazy_request(kind: Any, request: Any) -> Any:
     database, writes, last = request["database"], request["writes"], request[rest]
     if type(database) is not str or type(writes) is not list:
         return request
-    parts = [delimited(_DATABASE, database.encode())] if database else []
-    is_lazy = False
     # Copied: another thread can add to a batch.
-    for write in tuple(writes):
-        if type(write) is not Write:
-            return request
-        raw = raw_of(write)
-        if raw is None:
-            raw = write._pb.SerializeToString()
-        else:
-            is_lazy = True
-        parts.append(delimited(_WRITES, raw))
-    if not is_lazy:
+    writes = tuple(writes)
+    if not all(type(write) is Write for write in writes):
         return request
+    raws = [raw_of(write) for write in writes]
+    # First: a request of transforms alone is to cost nothing more.
+    if all(raw is None for raw in raws):
+        return request
+    if last is not None and (type(last) is not bytes or rest != "transaction"):
+        return request
+    parts = [delimited(_DATABASE, database.encode())] if database else []
+    for write, raw in zip(writes, raws, strict=True):
+        parts.append(delimited(_WRITES, write._pb.SerializeToString() if raw is None else raw))
     if last is not None:
-        if type(last) is not bytes or rest != "transaction":
-            return request
         parts.append(delimited(_TRANSACTION, last))
     message = lazy_message(kind, b"".join(parts))
     # The client reads it for the header of the RPC; proto-plus is asked for missing attributes.

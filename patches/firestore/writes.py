@@ -189,7 +189,15 @@ def _nested(updates: dict[str, Any], *, has_transforms: bool) -> dict[str, Any] 
     """
     if not updates:
         return None
-    if all(path.isascii() and path.isidentifier() for path in updates):
+    has_dots = False
+    # First: an update that is the client's is to cost nothing more.
+    for path in updates:
+        if path.isidentifier() and path.isascii():
+            continue
+        has_dots = True
+        if not path.isascii() or not all(map(str.isidentifier, path.split("."))):
+            return None
+    if not has_dots:
         return updates
     if has_transforms:
         return None
@@ -197,8 +205,6 @@ def _nested(updates: dict[str, Any], *, has_transforms: bool) -> dict[str, Any] 
     made = [fields]
     for path, value in sorted(updates.items()):
         *parents, name = path.split(".")
-        if not path.isascii() or not all(map(str.isidentifier, (*parents, name))):
-            return None
         current = fields
         for parent in parents:
             held = current.get(parent)
