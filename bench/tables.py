@@ -96,11 +96,14 @@ _BASES = ("4 read", "1 changed", "put", "to_dict()")
 
 def _by_shape(section: str, lines: Sequence[Line]) -> Table:
     """A row for entities of one shape, with the times of the middle read and a ratio for each."""
-    done = list(dict.fromkeys(line.done for line in lines))
+    shapes = groupby(lines, key=lambda line: (line.case, line.properties))
+    groups = [(shape, {line.done: line for line in group}) for shape, group in shapes]
+    # Entities of few properties lack some.
+    _, most = max(groups, key=lambda group: len(group[1]))
+    done = list(most)
     base = next(each for each in _BASES if each in done)
     rows = []
-    for (case, properties), group in groupby(lines, key=lambda line: (line.case, line.properties)):
-        by_done = {line.done: line for line in group}
+    for (case, properties), by_done in groups:
         shown = by_done.get(base)
         times = ("-", "-") if shown is None else (_time(shown.stock), _time(shown.lazy))
         ratios = [_times(by_done[each].ratio) if each in by_done else "-" for each in done]

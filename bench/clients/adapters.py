@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import dataclasses
 import functools
@@ -134,6 +135,35 @@ def _converting() -> Call:
     return lambda: msgspec.convert(rows, kind, from_attributes=True)
 
 
+def _is_model() -> Call:
+    model, value = _library("pydantic").BaseModel, object()
+    return lambda: isinstance(value, model)
+
+
+def _request() -> Call:
+    app = _library("fastapi").FastAPI()
+
+    async def rows() -> list[dict[str, Any]]:
+        return ROWS
+
+    app.add_api_route("/", rows, response_model=list.__class_getitem__(_item()))
+    scope = {"type": "http", "method": "GET", "path": "/", "query_string": b"", "headers": []}
+
+    async def respond() -> bytes:
+        sent: list[dict[str, Any]] = []
+
+        async def receive() -> dict[str, Any]:
+            return {"type": "http.request"}
+
+        async def send(message: dict[str, Any]) -> None:
+            sent.append(message)
+
+        await app(dict(scope), receive, send)
+        return b"".join(message.get("body", b"") for message in sent)
+
+    return lambda: asyncio.run(respond())
+
+
 _CALLS: dict[str, Callable[[], Call]] = {
     "orjson.dumps of a small dict": _encoding,
     "orjson.dumps with default=": _encoding_with_default,
@@ -143,5 +173,7 @@ _CALLS: dict[str, Callable[[], Call]] = {
     "TypeAdapter(list[Any]), 300 items": _list_of_any,
     "msgspec.convert of 200 dataclasses": _converting,
     "dump_json of 200 models": _dumping,
+    "isinstance(object(), BaseModel)": _is_model,
+    "a FastAPI request of 200 rows": _request,
 }
 """Each imports its library, and gives the call to time."""
