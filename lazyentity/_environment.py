@@ -178,10 +178,10 @@ def _is_sub_interpreter() -> bool:
 def native_without_client() -> ModuleType | None:
     """Import the one native module that imports no client; None, if the pure backend serves.
 
-    The backend itself imports google-cloud-datastore.
+    The backend itself imports google-cloud-datastore, and raises the error of an unknown request.
     """
-    if requested_backend() != "pure" and unsupported_interpreter() is None:
-        with contextlib.suppress(ImportError):
+    with contextlib.suppress(ImportError):
+        if requested_backend() != "pure" and unsupported_interpreter() is None:
             return importlib.import_module(_WITHOUT_CLIENT)
     return None
 

@@ -7,7 +7,7 @@ from abc import ABCMeta
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import FunctionType, MethodType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from lazyentity._environment import native_without_client
 from lazyentity.patches.imports import wrapt
@@ -97,16 +97,20 @@ class Guard:
         self.names = tuple(names)
         self.entries = tuple(entries)
         self._known: _Known | None = None
+        self._are_as_known = _are_as_known
 
     def is_intact(self) -> bool:
         """Whether every name has the client's own value. Compares by identity; runs no code."""
         known = self._known
-        return (known is not None and are_as_known(*known)) or not self.foreign()
+        return (known is not None and self._are_as_known(*known)) or not self.foreign()
 
     def foreign(self) -> list[AttributePath]:
         """Return the names that somebody else replaced; without one, remember all values."""
         foreign, known = _foreign(self.names)
         self._known = None if foreign else known
+        if (native := native_without_client()) is not None:
+            # Half the time of a comparison, for each entity that is converted by itself.
+            self._are_as_known = native.are_as_known
         return foreign
 
     def left_alone(self) -> list[AttributePath]:
@@ -138,8 +142,7 @@ def _foreign(paths: Iterable[AttributePath]) -> tuple[list[AttributePath], _Know
     return foreign, (tuple(values), tuple(absent))
 
 
-def are_as_known(values: Any, absent: Any) -> bool:
-    """Whether names still have these values, and others none, as ``_Known`` holds them."""
+def _are_as_known(values: Any, absent: Any) -> bool:
     # For each call: get() and all() would take longer.
     try:
         for namespace, name in absent:
@@ -151,11 +154,6 @@ def are_as_known(values: Any, absent: Any) -> bool:
     except KeyError:
         return False
     return True
-
-
-if not TYPE_CHECKING and (_native := native_without_client()) is not None:
-    # Half the time of a comparison, for each entity that is converted by itself.
-    are_as_known = _native.are_as_known
 
 
 def is_own(path: AttributePath, value: Any) -> bool:

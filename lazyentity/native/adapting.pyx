@@ -120,7 +120,7 @@ cdef class CountedDict(dict):
 
 
 def are_as_known(tuple values not None, tuple absent not None):
-    """As :func:`lazyentity.patches.guard.are_as_known`."""
+    """As :func:`lazyentity.patches.guard._are_as_known`."""
     cdef tuple each
     for each in absent:
         if each[1] in each[0]:
