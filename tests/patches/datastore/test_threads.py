@@ -80,7 +80,8 @@ def test_patching_from_many_threads(make: Make, stock_contents: Any) -> None:
                 lazyentity.unpatch()
         return read(client)["contents"] == stock_contents
 
-    assert together(THREADS, work) == [True] * THREADS
+    # Each of these takes milliseconds, for all clients are patched.
+    assert together(8, work) == [True] * 8
     lazyentity.unpatch()
     assert is_stock()
     assert read(client) == {"classes": ["Entity"], "contents": stock_contents}
