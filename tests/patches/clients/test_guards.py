@@ -309,7 +309,7 @@ class _Replacement:
 
 
 @pytest.fixture
-def _responses(client: Any) -> Iterator[None]:
+def _responses(client: Any, earlier_objects: None) -> Iterator[None]:
     """Free the responses that an error left unread: aiohttp tells of each."""
     yield
     if client == "gcloud-aio":
