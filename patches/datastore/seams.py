@@ -112,7 +112,7 @@ CLIENT: Final = ClientSpec(
     guard=Guard((*_INNER, *paths_of(_PASSED_BY)), _ENTRIES),
     seams=[*_INNER, *_ENTRIES],
     uses={
-        "google.api_core.page_iterator": ("Page._item_iter",),
+        "google.api_core.page_iterator": ("Iterator._page_iter", "Page._item_iter"),
         "google.api_core.gapic_v1.method": ("_GapicCallable._target",),
         _BATCH: (
             "Batch._IN_PROGRESS",
