@@ -34,8 +34,10 @@ _COLLECTION = "orders"
 _DOCUMENTS = f"projects/{PROJECT}/databases/(default)/documents"
 _PATCHED = sides.patching(CLIENT.patch)
 _CALLS: tuple[tuple[str, str, int, int], ...] = (
+    (QUERY, "mixed", 300, 5),
     (QUERY, "mixed", 300, 20),
     (QUERY, "mixed", 300, 100),
+    (QUERY, "mixed", 300, 500),
     (QUERY, "nested", 300, 20),
     (ONE_FIELD, "mixed", 300, 100),
     (ASYNCIO, "mixed", 300, 100),
