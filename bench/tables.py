@@ -98,9 +98,9 @@ def _by_shape(section: str, lines: Sequence[Line]) -> Table:
     """A row for entities of one shape, with the times of the middle read and a ratio for each."""
     shapes = groupby(lines, key=lambda line: (line.case, line.properties))
     groups = [(shape, {line.done: line for line in group}) for shape, group in shapes]
-    # Entities of few properties lack some.
+    # Entities of one property have no "4 read": the longest group gives the order.
     _, most = max(groups, key=lambda group: len(group[1]))
-    done = list(most)
+    done = list(dict.fromkeys([*most, *(line.done for line in lines)]))
     base = next(each for each in _BASES if each in done)
     rows = []
     for (case, properties), by_done in groups:

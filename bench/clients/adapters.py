@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import dataclasses
 import functools
@@ -72,13 +71,17 @@ def _comparing(call: Call, alive: int) -> Iterator[Comparison]:
             adapters.remove()
 
     def check(stock: object, lazy: object) -> None:
-        verify.check_same(type(stock).__name__, type(lazy).__name__, "result")
+        verify.check_same(_comparable(stock), _comparable(lazy), "result")
 
     adapters.remove()
     try:
         yield Comparison(call, call, check, adapted)
     finally:
         adapters.install()
+
+
+def _comparable(result: object) -> object:
+    return result if isinstance(result, (bool, bytes)) else type(result).__name__
 
 
 def _library(name: str) -> Any:
@@ -161,7 +164,15 @@ def _request() -> Call:
         await app(dict(scope), receive, send)
         return b"".join(message.get("body", b"") for message in sent)
 
-    return lambda: asyncio.run(respond())
+    def request() -> object:
+        # Without an event loop, which takes a fifth of the time: nothing waits here.
+        try:
+            respond().send(None)
+        except StopIteration as ended:
+            return ended.value
+        raise RuntimeError("the request waits for something")
+
+    return request
 
 
 _CALLS: dict[str, Callable[[], Call]] = {

@@ -28,7 +28,6 @@ from google.cloud.datastore.entity import Entity
 from google.cloud.datastore.key import Key
 
 import lazyentity
-from lazyentity.codec.encodable import EncodableEntity
 from lazyentity.encoding import _encodable_of
 from tests.backends.backends import NATIVE, REFUSALS
 from tests.backends.columns import columns_of, row
@@ -147,9 +146,9 @@ def _encoded(raw: bytes) -> None:
     for _ in range(50):
         too_deep = [too_deep]
     for value in (2**70, "\ud800", object(), (1,), {b"odd": 1}, stock_entity(raw), read, too_deep):
-        properties = {"good": "x" * 2000, "other": {"inner": [1.5, value]}}
-        contents = EncodableEntity(properties, excluded=set(), meanings={})
-        _refusable(_write_entity, EntityMessage(), contents, lambda given: given)
+        entity = Entity()
+        entity.update({"good": "x" * 2000, "other": {"inner": [1.5, value]}})
+        _refusable(_write_entity, EntityMessage(), entity, _encodable_of)
     for received in (raw, raw[:-1], raw + b"\x0a\x05\x12\x03\x0a\x01\xff"):
         _is_well_formed(received)
     _mutation_parts([{"upsert": raw}, {}])

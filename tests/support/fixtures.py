@@ -84,12 +84,15 @@ def leave_to_the_end() -> None:
 
 
 @pytest.fixture(scope="module")
-def earlier_objects() -> None:
-    """Limit collections of garbage to the objects of the module's tests, and of those after it."""
+def earlier_objects() -> Iterator[None]:
+    """Limit collections of garbage to the objects of the module's tests."""
+    thaw = gc.unfreeze
     leave_to_the_end()
+    yield
+    thaw()
 
 
 @pytest.fixture
 def only_new_objects(earlier_objects: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As ``earlier_objects``, in benchmarks too, each of which would give all objects back."""
+    """As ``earlier_objects``; a benchmark's ``gc.unfreeze()``, which thaws all, does nothing."""
     monkeypatch.setattr(gc, "unfreeze", lambda: None)

@@ -242,7 +242,7 @@ CASES = [
     for path in (*part.guard.names, *part.guard.entries)
     for kind in ("wrapper", "mock", "subclass")
     # A function has none.
-    if kind != "subclass" or path.path.rpartition(".")[2][0].isupper()
+    if kind != "subclass" or path.path.rpartition(".")[2].lstrip("_")[:1].isupper()
 ]
 
 
@@ -276,9 +276,7 @@ class _Replacement:
         return functools.wraps(function)(self._count(function))
 
     def _made(self, value: Any) -> Any:
-        if isinstance(value, type):
-            if self._kind == "mock":
-                return mock.MagicMock(side_effect=self._count(value))
+        if isinstance(value, type) and self._kind == "subclass":
             init = self._count(vars(value).get("__init__", object.__init__))
             return type(
                 value.__name__, (value,), {"__init__": init, "__module__": value.__module__}

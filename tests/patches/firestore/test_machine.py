@@ -206,8 +206,6 @@ class AsyncioDocuments(Documents):
 
 
 TestDocuments = Documents.TestCase
-TestDocuments.settings = settings(
-    max_examples=settings().max_examples // 12, stateful_step_count=20, deadline=None
-)
+TestDocuments.settings = settings(max_examples=15, stateful_step_count=20, deadline=None)
 TestAsyncioDocuments = AsyncioDocuments.TestCase
 TestAsyncioDocuments.settings = TestDocuments.settings
