@@ -176,9 +176,10 @@ def _is_sub_interpreter() -> bool:
 
 
 def native_without_client() -> ModuleType | None:
-    """Import the one native module that imports no client; None, if the pure backend serves.
+    """Import the one native module that imports no client.
 
-    The backend itself imports google-cloud-datastore, and raises the error of an unknown request.
+    None, if the pure backend serves, or if the request is unknown; then the import of the backend,
+    which imports google-cloud-datastore, raises.
     """
     with contextlib.suppress(ImportError):
         if requested_backend() != "pure" and unsupported_interpreter() is None:

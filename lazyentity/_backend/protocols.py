@@ -603,8 +603,8 @@ class Backend(Protocol):
         Args:
             target: a ``google.datastore.v1.Entity``; left in any state, if this raises.
             entity: a lazy or a stock entity.
-            encodable_of: returns the contents of an entity, of one that is the value of a property,
-                too.
+            encodable_of: returns the contents of an entity: this one, or one that is the value of a
+                property. The native backend does not call it for stock entities.
 
         Raises:
             Exception: as the client's encoder raises it, for the same property.

@@ -39,7 +39,7 @@ def write_entity(
 def write_contents(
     target: Any, encodable: EncodableEntity, encodable_of: Callable[[Entity], EncodableEntity]
 ) -> bool:
-    """Write an entity of these contents, as :func:`write_entity`.
+    """Write an entity of these contents; errors as those of ``Backend.write_entity``.
 
     Returns:
         Whether the nesting of the encoded properties is known to be within protobuf's limit in any

@@ -113,7 +113,7 @@ def lazy_request(kind: Any, request: Any) -> Any:
     if not all(type(write) is Write for write in writes):
         return request
     raws = [raw_of(write) for write in writes]
-    # First: a request of transforms alone is to cost nothing more.
+    # Checked first: a request of transforms alone must cost no more than in stock.
     if all(raw is None for raw in raws):
         return request
     if last is not None and (type(last) is not bytes or rest != "transaction"):

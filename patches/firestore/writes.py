@@ -190,7 +190,7 @@ def _nested(updates: dict[str, Any], *, has_transforms: bool) -> dict[str, Any] 
     if not updates:
         return None
     has_dots = False
-    # First: an update that is the client's is to cost nothing more.
+    # Checked first: an update that the client encodes must cost no more than in stock.
     for path in updates:
         if path.isidentifier() and path.isascii():
             continue
