@@ -150,6 +150,7 @@ def client(session: nox.Session, client: str) -> None:
     """The tests of a client whose requirements exclude those of others, its own ones included."""
     _install(session, names=[client])
     session.run("pytest", f"tests/patches/{package_of(client)}", "tests/patches/clients")
+    session.run("pytest", "-m", "slow", "tests/patches/clients")
     if modules := _own_tests([client]):
         session.run("pytest", "-m", "upstream", *modules)
 

@@ -235,7 +235,7 @@ PROGRAMS: dict[str, Program] = {
 """Calls of each client: their results in a form that shows no laziness."""
 
 CASES = [
-    (name, path, kind)
+    pytest.param(name, path, kind, marks=() if kind == "wrapper" else pytest.mark.slow)
     for name in PROGRAMS
     if name in INSTALLED
     for part in CLIENTS[name].with_parts()
@@ -244,7 +244,6 @@ CASES = [
     # A function has none.
     if kind != "subclass" or path.path.rpartition(".")[2].lstrip("_")[:1].isupper()
 ]
-
 
 _USED: set[str] = set()
 """The clients whose program has run in this process."""
