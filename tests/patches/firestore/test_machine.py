@@ -206,6 +206,6 @@ class AsyncioDocuments(Documents):
 
 
 TestDocuments = Documents.TestCase
-TestDocuments.settings = settings(max_examples=15, stateful_step_count=20, deadline=None)
+TestDocuments.settings = settings(max_examples=8, stateful_step_count=20, deadline=None)
 TestAsyncioDocuments = AsyncioDocuments.TestCase
 TestAsyncioDocuments.settings = TestDocuments.settings
