@@ -78,8 +78,9 @@ def _needs(session: nox.Session, *programs: str) -> None:
 
 def _installed(session: nox.Session, program: str) -> str:
     """Return the folder of a program that tools/install builds or downloads."""
-    folder = session.run("tools/install", program, external=True, silent=True)
-    return str(folder).split()[-1]
+    # Its errors apart: Maven writes the codes of colours there.
+    folder = session.run("tools/install", program, external=True, silent=True, stderr=None)
+    return str(folder).strip()
 
 
 @nox.session(venv_backend="none")
