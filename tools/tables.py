@@ -10,7 +10,9 @@ import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from itertools import groupby
 from pathlib import Path
+from textwrap import wrap
 
 import tabulate
 
@@ -76,6 +78,22 @@ def choice(measured: Results) -> str:
     )
 
 
+def adapted(measured: Results) -> str:
+    """Return the table of calls without entities: the time with adapters over that without."""
+    calls = [list(group) for _, group in groupby(measured.lines, key=lambda line: line.case)]
+    rows = [
+        (
+            lines[0].case,
+            f"{lines[0].stock.median:,.2f} µs",
+            *(f"{1 / line.ratio.median:.2f}" for line in lines),
+        )
+        for lines in calls
+    ]
+    headers = ("call", "bare", *(line.done for line in calls[0]))
+    date = "\n".join(wrap(f"Measured on {measured.date[:10]}: {measured.environment}.", 100))
+    return f"{date}\n\n{_simple_table(headers, rows)}"
+
+
 Part = tuple[str, str, str, Callable[[Results], str]]
 """A document, the name of its markers, the results, and the function that renders them."""
 
@@ -88,8 +106,9 @@ SENTENCES: tuple[Part, ...] = (
     ("docs/start/quickstart.rst", "choice", "datastore", choice),
     ("docs/start/quickstart.rst", "own", "own", _example),
     ("docs/guide/asyncio.rst", "asyncio", "datastore", _asyncio),
+    ("docs/adapters.rst", "adapted", "adapters", adapted),
 )
-"""The parts that are no tables."""
+"""The parts that are no tables of a whole run."""
 
 TABLES = re.compile(r"^\.\. (\S+)-table-start$", re.MULTILINE)
 """The begin of the tables of a results file, which has the name in the markers."""
