@@ -109,7 +109,8 @@ class Guard:
         foreign, known = _foreign(self.names)
         self._known = None if foreign else known
         if (native := native_without_client()) is not None:
-            # In half the time: entity_to_protobuf() and its opposite compare for each entity.
+            # In half the time: entity_to_protobuf() and its opposite compare for each entity. The
+            # import of this module loads no backend.
             self._are_as_known = native.are_as_known
         return foreign
 

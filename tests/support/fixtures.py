@@ -90,6 +90,7 @@ def earlier_objects() -> Iterator[None]:
     leave_to_the_end()
     yield
     thaw()
+    leave_to_the_end()
 
 
 @pytest.fixture

@@ -325,7 +325,7 @@ def test_a_replacement_is_called_as_by_stock(
 ) -> None:
     program = PROGRAMS[client]
     if client not in _USED:
-        # What a client does once is done now.
+        # The first use of a client does more than later ones.
         program(ports)
         _USED.add(client)
     stock = _Replacement(path, kind)
