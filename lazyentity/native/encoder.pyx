@@ -446,6 +446,8 @@ cdef bint put_value(
         if kind is dict:
             return put_dict(buffer, value, depth, encodable_of)
         return put_list(buffer, value, excluded, depth, encodable_of)
+    elif kind is Entity and Entity.items is ITEMS and depth <= MAX_DEPTH:
+        return put_entity_value(buffer, contents_of(value, encodable_of), depth, encodable_of)
     buffer.runs += 1
     if isinstance(value, CONTAINERS):
         if depth > MAX_DEPTH:
@@ -498,6 +500,7 @@ cdef bint put_entity(Buffer* buffer, tuple encodable, int depth, object encodabl
         put_serialised(buffer, source._untouched(properties, deleted, keeps_key))
     if key is not None:
         if serialised is None:
+            buffer.runs += 1
             serialised = encoder.serialised_key(key)
             # Its class may be the caller's.
             found = survey(properties, 0)
