@@ -81,6 +81,20 @@ def unboxed_of(entities: Iterable[Any]) -> Iterator[Any]:
     return iter(entities)
 
 
+def values_of(
+    entity: Any, names: Sequence[str], refuse: Refuse | None, to_dict: Callable[..., dict[str, Any]]
+) -> list[Any]:
+    """Return the values of properties by a ``to_dict()``, None where an entity has none."""
+    present = [name for name in names if name in entity]
+    if refuse is not None and len(present) < len(names):
+        for name in names:
+            if name not in present:
+                refuse(entity, name)
+    # Without a name, to_dict() would give all properties.
+    found = to_dict(entity, *present) if present else {}
+    return [found.get(name) for name in names]
+
+
 def require_entity(function: str, given: object) -> None:
     """Check that the argument of a public function is an entity.
 

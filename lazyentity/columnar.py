@@ -21,6 +21,7 @@ from lazyentity._dispatch import (
     require_entity,
     require_several,
     unboxed_of,
+    values_of,
 )
 from lazyentity.codec.describing import describe_entity, describe_type, safe_repr
 from lazyentity.plain import plain_copy, to_dict
@@ -151,14 +152,7 @@ def _append(
         if own is not None:
             return own.values(entity, known, refuse)
         require_entity("columns", entity)
-        present = [name for name in known if name in entity]
-        if refuse is not None and len(present) < len(known):
-            for name in known:
-                if name not in present:
-                    refuse(entity, name)
-        # Without a name, to_dict() would give all properties.
-        values = to_dict(entity, *present) if present else {}
-        return [values.get(name) for name in known]
+        return values_of(entity, known, refuse, to_dict)
 
     if wanted.key is None:
         append_columns(entities, known, made, plain_copy, values_of_other, refuse=refuse)

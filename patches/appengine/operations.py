@@ -7,7 +7,7 @@ from typing import Any, NoReturn
 
 from google.appengine.api import datastore
 
-from lazyentity._dispatch import KeyForm, Refuse
+from lazyentity._dispatch import KeyForm, Refuse, values_of
 from lazyentity.codec import errors
 from lazyentity.codec.describing import describe_entity
 from lazyentity.codec.entityproto import Parts
@@ -91,14 +91,7 @@ def key_as(entity: Any, form: KeyForm) -> Any:
 
 def values(entity: Any, names: Sequence[str], refuse: Refuse | None) -> list[Any]:
     """Return the values of properties, None where there is none; errors as of :func:`to_dict`."""
-    present = [name for name in names if name in entity]
-    if refuse is not None and len(present) < len(names):
-        for name in names:
-            if name not in present:
-                refuse(entity, name)
-    # Without a name, to_dict() would give all properties.
-    found = to_dict(entity, *present) if present else {}
-    return [found.get(name) for name in names]
+    return values_of(entity, names, refuse, to_dict)
 
 
 def detach(entity: Any, partial: bool) -> Any:
