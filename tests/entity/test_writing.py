@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from google.cloud.datastore import helpers
 from google.cloud.datastore.entity import Entity
+from google.cloud.datastore.key import Key
 from google.protobuf.message import DecodeError
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -75,6 +76,24 @@ def test_any_flags(excluded: Any, value: Any) -> None:
     entity["a"] = value
     entity.exclude_from_indexes = excluded
     _both_alike(entity)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_key_of_a_value_changes_its_flag(backend: str) -> None:
+    """The client asks for a property's flag after its value was encoded."""
+
+    class Excluding(Key):
+        def to_protobuf(self) -> Any:
+            entity.exclude_from_indexes.add("inner")
+            return super().to_protobuf()  # type: ignore[no-untyped-call]  # of the client
+
+    entity: Any = Entity()
+    kind: Any = Excluding
+    entity["inner"] = Entity(kind("Kind", 1, project="p"))
+    written, *_ = BACKENDS[backend].serialise_entity(entity, _encodable_of)
+    entity.exclude_from_indexes.clear()
+    assert reparsed(encoded(entity)) == reparsed(written)
+    assert EntityMessage.FromString(written).properties["inner"].exclude_from_indexes
 
 
 def test_deep_nesting() -> None:
