@@ -46,7 +46,7 @@ SMOKE = (
 )
 """A read and a write by every client, transport and way to patch."""
 GUARDS = "tests/patches/clients/test_guards.py"
-"""The names that clients' guards hold: they differ by the client's version, not by the Python."""
+"""The tests of the names that clients' guards watch: they differ by the client's version alone."""
 UPSTREAM = ("-m", "upstream", "tests/upstream")
 """The clients' own unit tests, stock and patched."""
 
@@ -108,7 +108,7 @@ def tests(session: nox.Session) -> None:
 def pure(session: nox.Session) -> None:
     """The tests of the core, with the pure backend."""
     folders = [f"tests/{folder}" for folder in CORE]
-    # Tests with a parameter for each backend have run with native.
+    # Tests with a parameter for each backend have run with native, and those of native alone too.
     chosen = ("--loopback-once", "-k", "not native", *folders)
     _here(session, "pytest", *chosen, LAZYENTITY_BACKEND="pure")
 
@@ -192,7 +192,7 @@ def flink(session: nox.Session) -> None:
 
 @nox.session(venv_backend="none")
 def fuzz(session: nox.Session) -> None:
-    """Against stock, with ten times the suite's cases; arguments are those of pytest.
+    """Tests of hypothesis, with ten times the suite's cases; arguments are those of pytest.
 
     SEED in the environment chooses the hostile calls; without it, others are made each time.
     """

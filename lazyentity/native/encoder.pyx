@@ -336,7 +336,6 @@ def mutation_parts(mutations):
     return parts
 
 
-
 cdef object ITEMS = dict.items
 # Held as objects: Cython would turn a check against a named type into one of the object's memory.
 cdef object CONTAINERS = (list, dict)
@@ -447,6 +446,7 @@ cdef bint put_value(
             return put_dict(buffer, value, depth, encodable_of)
         return put_list(buffer, value, excluded, depth, encodable_of)
     elif kind is Entity and Entity.items is ITEMS and depth <= MAX_DEPTH:
+        # Runs none of the caller's code; what may run within its values counts itself.
         return put_entity_value(buffer, contents_of(value, encodable_of), depth, encodable_of)
     buffer.runs += 1
     if isinstance(value, CONTAINERS):
@@ -500,9 +500,9 @@ cdef bint put_entity(Buffer* buffer, tuple encodable, int depth, object encodabl
         put_serialised(buffer, source._untouched(properties, deleted, keeps_key))
     if key is not None:
         if serialised is None:
+            # Its class may be the caller's.
             buffer.runs += 1
             serialised = encoder.serialised_key(key)
-            # Its class may be the caller's.
             found = survey(properties, 0)
         put_short(buffer, ENTITY_KEY, PyBytes_AS_STRING(serialised), PyBytes_GET_SIZE(serialised))
     if found == QUIET:

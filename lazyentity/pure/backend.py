@@ -26,3 +26,27 @@ from lazyentity.pure.writing import (
     serialise_entity,
     write_entity,
 )
+
+__all__ = [
+    "EntityBytes",
+    "EntityIterator",
+    "EntityReader",
+    "LazyMapping",
+    "ReadRpc",
+    "ResultBytes",
+    "ViewAs",
+    "append_columns",
+    "complete_key_bytes",
+    "convert_found",
+    "fixed_width",
+    "is_json",
+    "is_well_formed",
+    "key_bytes",
+    "key_message",
+    "mutation_parts",
+    "serialise_entity",
+    "split_lookup",
+    "split_query",
+    "stock_from_raw",
+    "write_entity",
+]

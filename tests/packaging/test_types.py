@@ -76,6 +76,7 @@ def wrapping(client: datastore.Client, query: Query, orders: Orders, flag: bool)
 def single(key: datastore.Key, stored: bytes) -> None:
     order = lazyentity.LazyEntity.from_bytes(stored)
     reveal_type(order)  # is LazyEntity
+    order.nope  # refused
     lazyentity.LazyEntity(key, exclude_from_indexes=("note",))
     lazyentity.LazyEntity(exclude="note")  # refused
     lazyentity.LazyEntity.from_bytes("text")  # refused
