@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from abc import ABCMeta
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 from types import FunctionType, MethodType
 from typing import Any
 
@@ -96,18 +96,21 @@ class Guard:
     ) -> None:
         self.names = tuple(names)
         self.entries = tuple(entries)
-        self._known: _Known | None = None
+        self._known: tuple[_Known, bool] | None = None
         self._are_as_known = _are_as_known
 
     def is_intact(self) -> bool:
         """Whether every name has the client's own value. Compares by identity; runs no code."""
         known = self._known
-        return (known is not None and self._are_as_known(*known)) or not self.foreign()
+        # A name that somebody replaced costs no more than one that nobody did.
+        if known is not None and self._are_as_known(*known[0]):
+            return known[1]
+        return not self.foreign()
 
     def foreign(self) -> list[AttributePath]:
-        """Return the names that somebody else replaced; without one, remember all values."""
+        """Return the names that somebody else replaced; remember all values."""
         foreign, known = _foreign(self.names)
-        self._known = None if foreign else known
+        self._known = known, not foreign
         if (native := native_without_client()) is not None:
             # In half the time: entity_to_protobuf() and its opposite compare for each entity. The
             # import of this module loads no backend.
@@ -126,20 +129,22 @@ _Known = tuple[tuple[tuple[_Namespace, str, Any], ...], tuple[tuple[_Namespace, 
 
 def _foreign(paths: Iterable[AttributePath]) -> tuple[list[AttributePath], _Known]:
     foreign: list[AttributePath] = []
-    values, absent = [], []
+    values: list[tuple[_Namespace, str, Any]] = []
+    absent: list[tuple[_Namespace, str]] = []
     for path in paths:
         try:
             namespace, name = path.namespace()
         except KeyError:
             foreign.append(path)
+            absent.append((sys.modules, path.module))
             continue
         value = namespace.get(name)
         if value is None:
             absent.append((namespace, name))
-        elif is_own(path, value):
-            values.append((namespace, name, value))
         else:
-            foreign.append(path)
+            values.append((namespace, name, value))
+            if not is_own(path, value):
+                foreign.append(path)
     return foreign, (tuple(values), tuple(absent))
 
 
@@ -169,8 +174,8 @@ def is_own(path: AttributePath, value: Any) -> bool:
         return True
     if type(function) is FunctionType:
         # By its file: functools.wraps gives a wrapper the module's name of what it wraps.
-        folder = Path(getattr(sys.modules.get(path.origin), "__file__", None) or "").parent
-        return folder in Path(function.__code__.co_filename).parents
+        folder = os.path.dirname(getattr(sys.modules.get(path.origin), "__file__", None) or "")
+        return folder != "" and function.__code__.co_filename.startswith(folder + os.sep)
     # The metaclass of somebody else may run code.
     if type(function) not in (type, ABCMeta):
         return False

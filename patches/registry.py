@@ -86,10 +86,14 @@ class Seam(AttributePath):
         parent, attribute, current = wrapt().resolve_path(self.module, self.path)
         if self.replacement is not None and _wraps(current, self.replacement):
             return
-        replacement = self._replace(current, is_active)
-        wrapt().apply_patch(parent, attribute, replacement)
         self.original = current
-        self.replacement = replacement
+        # Known before it is found: a guard remembers whose value it found.
+        self.replacement = self._replace(current, is_active)
+        try:
+            wrapt().apply_patch(parent, attribute, self.replacement)
+        except BaseException:
+            self.replacement = None
+            raise
 
     def remove(self) -> None:
         """Put the original back, unless somebody else replaced the replacement."""

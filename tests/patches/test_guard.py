@@ -62,6 +62,8 @@ def test_a_replacement(
     original = getattr(holder, attribute, len)
     monkeypatch.setattr(holder, attribute, REPLACEMENTS[replacement](original), raising=False)
     assert not guard.is_intact()
+    with mock.patch.object(guard, "foreign", side_effect=AssertionError("it looked again")):
+        assert not guard.is_intact()
     assert guard.foreign() == [path]
     monkeypatch.undo()
     assert guard.is_intact()
@@ -72,6 +74,8 @@ def test_without_the_module(monkeypatch: pytest.MonkeyPatch) -> None:
     guard = Guard([AttributePath("json.decoder", "JSONDecoder.decode")])
     monkeypatch.delitem(sys.modules, "json.decoder")
     assert not guard.is_intact()
+    monkeypatch.undo()
+    assert guard.is_intact()
 
 
 def test_a_module_that_is_loaded_again(monkeypatch: pytest.MonkeyPatch) -> None:
