@@ -46,9 +46,12 @@ class _Adapter:
     def apply(self) -> None:
         """Replace the names of the imported module, anew if it was imported once more."""
         name = self._library.distribution
-        if not _is_installed(name, self._module):
+        root = sys.modules[self._module.partition(".")[0]]
+        # A namespace package has no file.
+        file = getattr(root, "__file__", None) or next(iter(root.__path__), "")
+        version = _version(name, file)
+        if version is None:
             return
-        version = metadata.version(name)
         self._patch.revert()
         try:
             self._patch.apply()
@@ -77,18 +80,18 @@ class _Adapter:
                 yield str(seam), seam.original, seam.replacement
 
 
-def _is_installed(distribution: str, module: str) -> bool:
-    """Say whether a module is of a library, and not one of the application of that name."""
+@functools.cache  # it takes longer than all the rest of patching
+def _version(distribution: str, file: str) -> str | None:
+    """Return the version of a library; None if a file is of a module of the application."""
     try:
         installed = metadata.distribution(distribution)
     except metadata.PackageNotFoundError:
-        return False
-    root = sys.modules[module.partition(".")[0]]
-    # A namespace package has no file. The path of an archive is no Path.
-    file = Path(getattr(root, "__file__", None) or next(iter(root.__path__), ""))
+        return None
+    # The path of an archive is no Path.
     folder = Path(str(installed.locate_file(""))).absolute()
     is_editable = "editable" in (installed.read_text("direct_url.json") or "")
-    return is_editable or file.absolute().is_relative_to(folder)
+    is_own = is_editable or Path(file).absolute().is_relative_to(folder)
+    return installed.version if is_own else None
 
 
 _adapters = {module: _Adapter(library, module) for library in LIBRARIES for module in library.names}
@@ -186,7 +189,7 @@ def _rebind(functions: dict[int, tuple[Any, Any]]) -> None:
     Args:
         functions: by the id of each, itself and the one to put in its place.
     """
-    for _, namespace in namespaces():
+    for _, namespace in namespaces() if functions else ():
         # Hardly any module holds one: a loop in C rules the others out.
         if not functions.keys().isdisjoint(map(id, list(namespace.values()))):
             for name, value in list(namespace.items()):

@@ -147,6 +147,7 @@ def test_a_client_that_is_not_installed(
     assert outcome.output.endswith(f"`pip install '.[{client}]'` in a checkout of lazyentity\n")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("client", ["datastore", "firestore"])
 def test_demo(client: str) -> None:
     """The demonstration shows both codes, and equal totals."""

@@ -11,6 +11,7 @@ import pytest
 from google.cloud import datastore
 
 import lazyentity
+from lazyentity._environment import ADAPTERS
 from lazyentity.bench.server.process import LoopbackServer
 from tests.integration.rewrites import Endpoint, environment_endpoint, wipe
 from tests.support.clients import TRANSPORTS, close
@@ -159,6 +160,10 @@ def activation(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture
-def sides(client: Client, endpoint: Endpoint, activation: str) -> Sides:
+def sides(
+    client: Client, endpoint: Endpoint, activation: str, monkeypatch: pytest.MonkeyPatch
+) -> Sides:
     """The stock client and lazy reads, in a namespace that is this test's own."""
+    # They have tests of their own, and look at every loaded module.
+    monkeypatch.setenv(ADAPTERS, "0")
     return Sides(client, activation, complete=endpoint.is_ours)

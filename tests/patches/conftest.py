@@ -12,6 +12,7 @@ from google.cloud import datastore
 from google.cloud.environment_vars import GCD_HOST
 
 import lazyentity
+from lazyentity._environment import ADAPTERS
 from lazyentity.bench.server.process import LoopbackServer
 from lazyentity.patches.clients import CLIENTS
 from tests.patches.order_program import COUNT, KIND, read
@@ -80,12 +81,17 @@ def patched(_stock_before_and_after: None) -> None:
 
 @pytest.fixture(autouse=True)
 def _stock_before_and_after() -> Iterator[None]:
-    """Every test starts from stock clients, names no server in the environment, leaves no patch."""
+    """Every test starts from stock clients, and leaves no patch.
+
+    The environment names no server, and switches the adapters off.
+    """
     assert lazyentity.patched() == ()
     assert is_stock()
     # With a separate context: the test's monkeypatch has to be undone before this checks again.
     with pytest.MonkeyPatch.context() as environment:
         environment.delenv(GCD_HOST, raising=False)
+        # They have tests of their own, and look at every loaded module.
+        environment.setenv(ADAPTERS, "0")
         yield
     lazyentity.unpatch()
     assert is_stock()

@@ -27,7 +27,7 @@ from lazyentity import LazyEntity
 
 DEADLINE_SECONDS = 60
 CHILD_SECONDS = 10
-FORKS = 300
+FORKS = 100
 TIMES = 1000
 
 Read = Callable[[bytes], None]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import json
-import random
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -80,7 +79,9 @@ def _outcomes(names: list[str]) -> dict[str, dict[str, Any]]:
     return {one["name"]: one for one in map(json.loads, lines)}
 
 
-def _check(names: list[str]) -> None:
+@pytest.mark.slow
+def test_every_name() -> None:
+    names = _names()
     outcomes = _outcomes(names)
     assert outcomes.keys() == {_UNCHANGED, *names}
     unchanged = outcomes[_UNCHANGED]
@@ -102,16 +103,6 @@ def _check(names: list[str]) -> None:
             is_usable = any(one[:1] != ["raised"] for one in outcomes_of_stock)
             is_seen = is_usable and client in said["patched"]
             assert (kind in said["kinds"]) == is_seen, name
-
-
-def test_some_names() -> None:
-    """Others in each run; a failure tells which."""
-    _check(sorted(random.sample(_names(), 24)))
-
-
-@pytest.mark.slow
-def test_every_name() -> None:
-    _check(_names())
 
 
 def test_the_names_are_found() -> None:

@@ -1,4 +1,4 @@
-"""Every client's benchmark: the smallest case of each kind is measured once."""
+"""Every client's benchmark: both sides of the smallest case of each kind."""
 
 from __future__ import annotations
 
@@ -11,15 +11,14 @@ import pytest
 
 import lazyentity
 from lazyentity.bench import clients
-from lazyentity.bench.harness import QUICK, Case, measure
+from lazyentity.bench.harness import QUICK, Case
 from tests.conftest import INSTALLED
-from tests.support.benchmarks import ONCE
 
 pytestmark = pytest.mark.usefixtures("only_new_objects", "kept_servers")
 
+LARGE = 10_000
 MOST = 30_000
-"""Values of a case that is measured here: entities times properties."""
-
+"""Values of a case, entities times properties: of one that takes long, and of the largest here."""
 
 _ENOUGH = 10
 """Properties among which each type of a mix is."""
@@ -33,7 +32,7 @@ def _effort(case: Case) -> tuple[bool, int]:
     return case.properties < _ENOUGH, _size(case)
 
 
-def _cases() -> Iterator[Case]:
+def _cases() -> Iterator[Any]:
     """The smallest of each kind, without those that are too large even so."""
     for name in clients.NAMES:
         if name in (*INSTALLED, "adapters"):
@@ -41,17 +40,20 @@ def _cases() -> Iterator[Case]:
             for case in clients.cases(name, QUICK):
                 kinds[case.section, case.name, case.done].append(case)
             smallest = (min(kind, key=_effort) for kind in kinds.values())
-            yield from (case for case in smallest if _size(case) <= MOST)
+            for case in smallest:
+                if _size(case) <= MOST:
+                    yield pytest.param(case, marks=pytest.mark.slow if _size(case) > LARGE else ())
 
 
 @pytest.mark.parametrize("case", list(_cases()), ids=str)
-def test_each_case_is_measured(case: Case) -> None:
-    """On both sides, whose results are compared; afterwards everything is as it was."""
+def test_both_sides_give_the_same(case: Case) -> None:
+    """Afterwards everything is as it was."""
     stubs: Any = sys.modules.get("google.appengine.api.apiproxy_stub_map")
     service = stubs and stubs.apiproxy
-    line = measure(case, ONCE)
-    named = line.section, line.case, line.entities, line.properties, line.done
-    assert named == (case.section, case.name, case.entities, case.properties, case.done)
-    assert min(line.stock.median, line.lazy.median, line.ratio.median) > 0
+    with case.make() as compared:
+        stock = compared.stock()
+        with compared.patched():
+            lazy = compared.lazy()
+        compared.check(stock, lazy)
     assert not lazyentity.patched()
     assert (stubs and stubs.apiproxy) is service

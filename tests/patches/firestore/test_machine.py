@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 import lazyentity
+from lazyentity.patches.firestore.seams import CLIENT
 from tests.patches.firestore.describing import outcome
 from tests.patches.firestore.reading import WHEN
 from tests.patches.firestore.server import DocumentServer
@@ -92,12 +93,12 @@ class Documents(RuleBasedStateMachine):
         stock, other = self._sides
         expected = outcome(lambda: work(stock, self._held[0]))
         if self._is_patched:
-            lazyentity.patch("firestore", strict=True)
+            CLIENT.patch.apply()
         try:
             with lazyentity.eager() if self._is_eager else contextlib.nullcontext():
                 found = outcome(lambda: work(other, self._held[1]))
         finally:
-            lazyentity.unpatch("firestore")
+            CLIENT.patch.revert()
         assert found == expected
 
     @initialize()
@@ -186,11 +187,11 @@ class Documents(RuleBasedStateMachine):
     @invariant()
     def held_snapshots_stay(self) -> None:
         """Read with the patch: without, the client's own method decodes them for good."""
-        lazyentity.patch("firestore", strict=True)
+        CLIENT.patch.apply()
         try:
             stock, other = ([outcome(each.to_dict) for each in held] for held in self._held)
         finally:
-            lazyentity.unpatch("firestore")
+            CLIENT.patch.revert()
         assert other == stock
 
 
@@ -206,6 +207,6 @@ class AsyncioDocuments(Documents):
 
 
 TestDocuments = Documents.TestCase
-TestDocuments.settings = settings(max_examples=8, stateful_step_count=20, deadline=None)
+TestDocuments.settings = settings(max_examples=16, stateful_step_count=20, deadline=None)
 TestAsyncioDocuments = AsyncioDocuments.TestCase
 TestAsyncioDocuments.settings = TestDocuments.settings

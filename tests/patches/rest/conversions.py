@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given
 
 import lazyentity
+from lazyentity._environment import ADAPTERS
 from lazyentity.patches.clients import CLIENTS
 from lazyentity.patches.rest.properties import LazyProperties, mark_response
 from tests.patches.rest.clients import ClientCases, form, subclass
@@ -143,9 +144,10 @@ class ConversionCases(ClientCases):
         assert sys.getrefcount(body) == references
 
     @with_both
-    def test_code_in_c_reads_them(self, parse: Parse) -> None:
+    def test_code_in_c_reads_them(self, parse: Parse, monkeypatch: pytest.MonkeyPatch) -> None:
         """Through the adapters, as of lazy entities."""
         orjson = pytest.importorskip("orjson")
+        monkeypatch.delenv(ADAPTERS)
         entities = [self._one(parse, a="1", b="2") for _ in range(2)]
         lazyentity.patch(self.client.name)
         for value in (entities[0].properties, {"inside": [entities[1].properties]}):
