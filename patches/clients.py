@@ -29,18 +29,7 @@ CLIENTS: Final[dict[str, ClientSpec]] = {}
 
 
 def register(client: ClientSpec) -> None:
-    """Add a client to those that ``patch()`` knows.
-
-    Raises:
-        ValueError: if its name is taken, or that of a client in its ``over`` is unknown.
-    """
-    if client.name in CLIENTS:
-        raise ValueError(f"there is a client {client.name!r} already; choose another name")
-    unknown = [name for name in client.over if name not in CLIENTS]
-    if unknown:
-        raise ValueError(
-            f"client {client.name!r} is over {unknown[0]!r}, which is unknown; register that first"
-        )
+    """Add a client to those that ``patch()`` knows. Those that it calls come first."""
     client.build_on([CLIENTS[name] for name in client.over])
     CLIENTS[client.name] = client
 

@@ -6,10 +6,11 @@ import os
 import sys
 from abc import ABCMeta
 from collections.abc import Iterable, Mapping
-from types import FunctionType, MethodType
+from types import FunctionType, MethodType, ModuleType
 from typing import Any
 
 from lazyentity._environment import native_without_client
+from lazyentity.codec.describing import describe_type, safe_str
 from lazyentity.patches.imports import wrapt
 
 # By the exact types of methods and properties: the attribute with the function.
@@ -198,3 +199,22 @@ def _function_of(found: Any) -> Any:
     """Return the function of a method or property; anything else as it is."""
     name = _FUNCTION.get(type(found))
     return found if name is None else getattr(found, name)
+
+
+def name_of(value: Any) -> str:
+    """Return the name of a function, class or module, by which its author recognises it.
+
+    That is, of a wrapper, the function that wraps; of another object, its class.
+    """
+    function = _function_of(value)
+    # By types: wrappers have the attributes of what they wrap.
+    kind = type(function)
+    if issubclass(kind, wrapt().FunctionWrapper):
+        return name_of(function._self_wrapper)
+    if kind is FunctionType:
+        return f"{safe_str(function.__globals__.get('__name__'))}.{function.__code__.co_name}"
+    if kind is ModuleType:
+        return safe_str(function.__name__)
+    return (
+        f"{function.__module__}.{function.__qualname__}" if kind is type else describe_type(value)
+    )

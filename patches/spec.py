@@ -7,13 +7,10 @@ import re
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from types import FunctionType
-from typing import Any
 
 from lazyentity._environment import is_native_expected
-from lazyentity.codec.describing import safe_repr, safe_str
-from lazyentity.patches.guard import Guard
-from lazyentity.patches.imports import wrapt
+from lazyentity.codec.describing import safe_str
+from lazyentity.patches.guard import Guard, name_of
 from lazyentity.patches.registry import Patch, Seam
 
 
@@ -157,7 +154,7 @@ class ClientSpec:
     def replaced_names(self) -> list[str]:
         """Return a sentence for each name that somebody else replaced, here or underneath."""
         return [
-            f"{path} was replaced by {_name(path.current())}"
+            f"{path} was replaced by {name_of(path.current())}"
             for client in (*self.underneath, self)
             for path in client.guard.foreign()
         ]
@@ -176,12 +173,3 @@ def _release(version: str) -> tuple[int, ...]:
     # Not by the library packaging: the application can have a module of that name.
     found = re.match(r"v?(?:\d+!)?(\d+(?:\.\d+)*)", version.strip(), re.ASCII)
     return tuple(map(int, found[1].split("."))) if found else ()
-
-
-def _name(function: Any) -> str:
-    # A wrapper may have the name of the function that it wraps.
-    if issubclass(type(function), wrapt().FunctionWrapper):
-        return _name(function._self_wrapper)
-    if type(function) is FunctionType:
-        return f"{safe_str(function.__globals__.get('__name__'))}.{function.__code__.co_name}"
-    return safe_repr(function)

@@ -20,10 +20,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from importlib import metadata
 from pathlib import Path
-from types import FunctionType, MethodType, ModuleType
 from typing import Any, Final, Literal
-
-from wrapt import FunctionWrapper
 
 from lazyentity import patches
 from lazyentity._environment import (
@@ -46,6 +43,7 @@ from lazyentity.codec.describing import safe_str
 from lazyentity.patches import adapters
 from lazyentity.patches.adapters.table import LIBRARIES
 from lazyentity.patches.clients import CLIENTS
+from lazyentity.patches.guard import name_of
 from lazyentity.patches.imports import WhenImported
 from lazyentity.patches.registry import namespaces
 from lazyentity.patches.spec import ClientSpec, is_supported
@@ -331,7 +329,7 @@ def client_findings(client: ClientSpec, may_import: bool, is_expected: bool) -> 
 def _replaced(client: ClientSpec) -> Iterator[Finding]:
     """Find names that others replaced, such as tracers and mocks."""
     for path in client.guard.foreign():
-        text = f"{path} was replaced by {_who(path.current())}; calls that need it are not lazy"
+        text = f"{path} was replaced by {name_of(path.current())}; calls that need it are not lazy"
         yield Finding(client.name, text, "problem", "leave the replacement out, if you can")
     for seam in client.patch.seams:
         current = seam.resolve()
@@ -339,44 +337,22 @@ def _replaced(client: ClientSpec) -> Iterator[Finding]:
             continue
         if not (client.patch.active and seam.is_installed()):
             if current is not seam.replacement and not _is_clients(seam, current):
-                yield Finding(client.name, f"{seam} was replaced by {_who(current)}", "note")
+                yield Finding(client.name, f"{seam} was replaced by {name_of(current)}", "note")
         elif current is seam.replacement:
             if not _is_clients(seam, seam.original):
-                who = _who(seam.original)
+                who = name_of(seam.original)
                 yield Finding(client.name, f"{seam} was replaced by {who} before patch()", "note")
         elif seam.is_wrapped(current):
-            yield Finding(client.name, f"{seam} is wrapped by {_who(current)}", "note")
+            yield Finding(client.name, f"{seam} is wrapped by {name_of(current)}", "note")
         else:
-            text = f"{seam} was replaced by {_who(current)} after patch()"
+            text = f"{seam} was replaced by {name_of(current)} after patch()"
             yield Finding(client.name, text, "problem", "replace it before patch()")
 
 
 def _is_clients(attribute: Any, value: Any) -> bool:
     """Say whether the client itself defines the value that was found at an attribute path."""
     package = ".".join(attribute.module.split(".")[:2])
-    return value is None or f"{_who(value)}.".startswith(f"{package}.")
-
-
-def _who(value: Any) -> str:
-    """Return the name of a function, a class or an object, by which its author recognises it.
-
-    For a wrapper, that is the function that wraps.
-    """
-    # Wrappers have the attributes of what they wrap: types tell them apart.
-    kind = type(value)
-    if kind is property:
-        return _who(value.fget)
-    if kind in (classmethod, staticmethod, MethodType):
-        return _who(value.__func__)
-    if issubclass(kind, FunctionWrapper):
-        return _who(value._self_wrapper)
-    if kind is ModuleType:
-        return str(value.__name__)
-    if kind is FunctionType:
-        return f"{value.__globals__.get('__name__', '?')}.{value.__code__.co_name}"
-    if not issubclass(kind, type):
-        value = kind
-    return f"{value.__module__}.{value.__qualname__}"
+    return value is None or f"{name_of(value)}.".startswith(f"{package}.")
 
 
 def old_references() -> Iterator[Finding]:

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from lazyentity.patches.clients import CLIENTS, register
-from lazyentity.patches.spec import ClientSpec, is_supported
+from lazyentity.patches.clients import CLIENTS
+from lazyentity.patches.spec import is_supported
 from tests.support.forks import answer
 
 _PROGRAM = """
@@ -136,25 +136,3 @@ say(read=read, warned=caught(lambda: lazyentity.patch("third")))
     (warned,) = state["warned"]
     assert "toy-client 1.3 cannot be patched" in warned
     assert state["patched"] == ["tall"]
-
-
-class TestRegistering:
-    @staticmethod
-    def _client(name: str, *over: str) -> ClientSpec:
-        return ClientSpec(
-            name=name,
-            distribution="none",
-            supported=">=1,<2",
-            waits_for_import="none",
-            seams=(),
-            over=over,
-        )
-
-    def test_a_name_that_is_taken(self) -> None:
-        with pytest.raises(ValueError, match="there is a client 'datastore' already"):
-            register(self._client("datastore"))
-
-    def test_over_an_unknown_client(self) -> None:
-        with pytest.raises(ValueError, match="'new' is over 'nosuch', which is unknown"):
-            register(self._client("new", "datastore", "nosuch"))
-        assert "new" not in CLIENTS
