@@ -256,16 +256,16 @@ cdef int _decode_dict(object value, int depth, Walk *walk) except -1:
     cdef Py_ssize_t position = 0
     cdef bint was_decoded = False
     while PyDict_Next(value, &position, NULL, &held):
-        if _holds_nothing(held):
-            continue
-        if held != UNDECODED:
+        # First: once the sentinel was met by itself, its class is known to hold nothing.
+        if held == UNDECODED:
+            if not was_decoded and hasattr(type(value), "_decode_all"):
+                was_decoded = True
+                value._decode_all(STORAGE)
+                # Values before this one may be containers that were decoded now.
+                position = 0
+        elif not _holds_nothing(held):
             item = <object>held
             _decode(item, depth - 1, walk)
-        elif not was_decoded and hasattr(type(value), "_decode_all"):
-            was_decoded = True
-            value._decode_all(STORAGE)
-            # Values before this one may be containers that were decoded now.
-            position = 0
     if type(value) is not dict and hasattr(type(value), "_decode_all"):
         walk.has_found = True
     return 0

@@ -102,6 +102,17 @@ def test_containers(search: Any, contain: Any) -> None:
     assert search(contain(1)) is False
 
 
+def test_after_the_sentinel_itself(search: Any) -> None:
+    """Code in C that gets it from a dict's storage may hand it on."""
+    entity = LazyEntity.from_bytes(RAW)
+    values = [*dict.values(entity)]
+    # A class is remembered once an attribute was looked up in it.
+    assert not hasattr(type(values[0]), "nothing")
+    search(values)
+    assert search(entity)
+    assert lazyentity.decoded(entity) == tuple(entity)
+
+
 def test_other_objects_are_not_looked_into(search: Any) -> None:
     entity = LazyEntity.from_bytes(RAW)
     for value in (Plain(entity), [Plain(entity)], iter([entity]), {"x": lambda: entity}):
