@@ -106,7 +106,7 @@ def test_imports_are_found() -> None:
         ("lazyentity.native.entityproto", "lazyentity.native.entities.Shape"),
         ("lazyentity.pure.mapping", "lazyentity.codec.encodable.Changes"),
         ("lazyentity.auto", "lazyentity.patch"),
-        ("lazyentity.patches.spec", "lazyentity.patches.imports.wrapt"),
+        ("lazyentity.patches.guard", "lazyentity.patches.imports.wrapt"),
     } <= set(every_arrow())
 
 

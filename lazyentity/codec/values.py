@@ -143,7 +143,10 @@ def value_from_message(
         return make_entity(message.entity_value)
     if value_type == "array_value":
         return [
-            value_from_message(item, item.WhichOneof("value_type"), make_entity)
+            # Without a call for most items.
+            getattr(item, case)
+            if (case := item.WhichOneof("value_type")) in SCALARS
+            else value_from_message(item, case, make_entity)
             for item in message.array_value.values
         ]
     return helpers._get_value_from_value_pb(message)
