@@ -204,6 +204,7 @@ cdef enum:
 
 
 cdef struct Walk:
+    PyObject *is_active  # asked before anything is decoded; NULL, if that is known
     Py_ssize_t left  # looks
     bint is_whole  # whether the values were all looked at
     bint has_found
@@ -251,6 +252,10 @@ cdef int _decode(object value, int depth, Walk *walk) except -1:
     return 0
 
 
+cdef inline bint _may_decode(Walk *walk) except -1:
+    return walk.is_active == NULL or (<object>walk.is_active)()
+
+
 cdef int _decode_dict(object value, int depth, Walk *walk) except -1:
     cdef PyObject *held
     cdef Py_ssize_t position = 0
@@ -260,6 +265,8 @@ cdef int _decode_dict(object value, int depth, Walk *walk) except -1:
         if held == UNDECODED:
             if not was_decoded and hasattr(type(value), "_decode_all"):
                 was_decoded = True
+                if not _may_decode(walk):
+                    return 0
                 value._decode_all(STORAGE)
                 # Values before this one may be containers that were decoded now.
                 position = 0
@@ -303,21 +310,24 @@ cdef int _decode_record(object value, int depth, Walk *walk) except -1:
     return 0
 
 
-cdef bint _decode_argument(PyObject *value) except -1:
+cdef bint _decode_argument(PyObject *value, PyObject *is_active) except -1:
     cdef Walk walk
     if _holds_nothing(value):
         return False
+    walk.is_active = is_active
     walk.left = LOOKS
     walk.is_whole = True
     walk.has_found = False
     _decode(<object>value, DEPTH, &walk)
+    if walk.is_whole:
+        return walk.has_found
     # The reference, which takes longer, has no limits.
-    return walk.has_found if walk.is_whole else decode_in_any(<object>value)
+    return _may_decode(&walk) and decode_in_any(<object>value)
 
 
 def decode_in_place(value):
     """As :func:`lazyentity.search.decode_in_any`."""
-    return _decode_argument(<PyObject *>value)
+    return _decode_argument(<PyObject *>value, NULL)
 
 
 cdef class AdaptedFunction:
@@ -381,15 +391,8 @@ cdef int _look(
     cdef Py_ssize_t index
     cdef Py_ssize_t number = count + (0 if names == NULL else PyTuple_GET_SIZE(<object>names))
     for index in range(number):
-        if not _holds_nothing(args[index]):
-            break
-    else:
-        return 0
-    if not self._is_active():
-        return 0
-    for index in range(index, number):
-        _decode_argument(args[index])
-    if self._prepare is not None:
+        _decode_argument(args[index], <PyObject *>self._is_active)
+    if self._prepare is not None and self._is_active():
         self._prepare(*[<object>args[index] for index in range(count)])
     return 0
 
