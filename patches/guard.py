@@ -21,6 +21,9 @@ _FUNCTION = {
     property: "fget",
 }
 
+# That of somebody else may run code.
+_METACLASSES = (type, ABCMeta)
+
 
 class AttributePath:
     """One attribute of a client.
@@ -142,10 +145,19 @@ def _foreign(paths: Iterable[AttributePath]) -> tuple[list[AttributePath], _Know
         value = namespace.get(name)
         if value is None:
             absent.append((namespace, name))
-        else:
-            values.append((namespace, name, value))
-            if not is_own(path, value):
-                foreign.append(path)
+            continue
+        values.append((namespace, name, value))
+        if is_own(path, value):
+            continue
+        foreign.append(path)
+        if type(value) in _METACLASSES:
+            # Whether it is the client's depends on what its own module has, too.
+            home = vars(sys.modules.get(f"{value.__module__}", sys))
+            name = value.__qualname__.partition(".")[0]
+            if name in home:
+                values.append((home, name, home[name]))
+            else:
+                absent.append((home, name))
     return foreign, (tuple(values), tuple(absent))
 
 
@@ -179,8 +191,7 @@ def is_own(path: AttributePath, value: Any) -> bool:
         # A Path takes ten times as long, at each of the names.
         folder = file[: file.rfind(os.sep) + 1]
         return folder != "" and function.__code__.co_filename.startswith(folder)
-    # The metaclass of somebody else may run code.
-    if type(function) not in (type, ABCMeta):
+    if type(function) not in _METACLASSES:
         return False
     package = path.origin.rpartition(".")[0]
     if not f"{function.__module__}.".startswith(f"{package}."):

@@ -70,6 +70,15 @@ def test_a_replacement(
     assert guard.foreign() == []
 
 
+def test_a_class_that_was_replaced_in_its_own_module(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is the client's own once more when that was undone."""
+    guard = Guard([NAMES["imported class"]])
+    monkeypatch.setattr("email.feedparser.FeedParser", object)
+    assert not guard.is_intact()
+    monkeypatch.undo()
+    assert guard.is_intact()
+
+
 def test_without_the_module(monkeypatch: pytest.MonkeyPatch) -> None:
     guard = Guard([AttributePath("json.decoder", "JSONDecoder.decode")])
     monkeypatch.delitem(sys.modules, "json.decoder")
