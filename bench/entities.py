@@ -14,8 +14,7 @@ from typing import Any
 
 from google.cloud import datastore
 from google.cloud.datastore import Entity, helpers
-from google.cloud.datastore_v1.types import datastore as datastore_types
-from google.cloud.datastore_v1.types import entity as entity_types
+from google.cloud.datastore_v1.types import datastore as datastore_types, entity as entity_types
 
 PROJECT = "bench"
 KIND = "Order"

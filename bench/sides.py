@@ -22,8 +22,7 @@ from lazyentity.bench.harness import Context
 from lazyentity.patches.api import responses
 from lazyentity.patches.datastore.seams import CLIENT
 from lazyentity.patches.registry import Patch
-from lazyentity.readers import LAZY as LAZY_READER
-from lazyentity.readers import STOCK as STOCK_READER
+from lazyentity.readers import LAZY as LAZY_READER, STOCK as STOCK_READER
 
 
 @dataclass(frozen=True)

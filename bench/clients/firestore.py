@@ -12,10 +12,8 @@ from typing import Any
 
 from google.auth.credentials import AnonymousCredentials
 from google.cloud import firestore
-from google.cloud.firestore_v1 import _helpers
-from google.cloud.firestore_v1 import query as query_module
-from google.cloud.firestore_v1.types import document as document_types
-from google.cloud.firestore_v1.types import firestore as types
+from google.cloud.firestore_v1 import _helpers, query as query_module
+from google.cloud.firestore_v1.types import document as document_types, firestore as types
 
 from lazyentity.bench import loopback, sides, verify
 from lazyentity.bench.entities import MIXES, PROJECT

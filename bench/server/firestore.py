@@ -21,10 +21,12 @@ import grpc
 from google.cloud.firestore_v1 import _helpers
 from google.cloud.firestore_v1.field_path import FieldPath
 from google.cloud.firestore_v1.order import Order, TypeOrder
-from google.cloud.firestore_v1.types import document as document_types
-from google.cloud.firestore_v1.types import firestore as types
-from google.cloud.firestore_v1.types import query as query_types
-from google.cloud.firestore_v1.types import write as write_types
+from google.cloud.firestore_v1.types import (
+    document as document_types,
+    firestore as types,
+    query as query_types,
+    write as write_types,
+)
 from google.protobuf.empty_pb2 import Empty
 from google.protobuf.timestamp_pb2 import Timestamp
 

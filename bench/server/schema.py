@@ -7,9 +7,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from google.cloud.datastore_v1.types import datastore as datastore_types
-from google.cloud.datastore_v1.types import entity as entity_types
-from google.cloud.datastore_v1.types import query as query_types
+from google.cloud.datastore_v1.types import (
+    datastore as datastore_types,
+    entity as entity_types,
+    query as query_types,
+)
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory, timestamp_pb2
 
 from .errors import unimplemented

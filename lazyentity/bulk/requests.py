@@ -15,12 +15,10 @@ from google.cloud import datastore
 from google.cloud.datastore._http import HTTPDatastoreAPI
 from google.cloud.datastore.entity import Entity
 from google.cloud.datastore.key import Key
-from google.cloud.datastore_v1.types import datastore as datastore_pb2
-from google.cloud.datastore_v1.types import entity as entity_pb2
+from google.cloud.datastore_v1.types import datastore as datastore_pb2, entity as entity_pb2
 from google.protobuf.message import DecodeError
 
-from lazyentity._backend import complete_key_bytes as direct_complete_key_bytes
-from lazyentity._backend import mutation_parts
+from lazyentity._backend import complete_key_bytes as direct_complete_key_bytes, mutation_parts
 from lazyentity.codec import shadow
 from lazyentity.codec.describing import describe_type, safe_repr
 from lazyentity.codec.keys import DIRECT

@@ -29,9 +29,11 @@ import itertools
 from collections.abc import Iterator
 from typing import Any
 
-from google.cloud.datastore_v1.types import datastore as datastore_pb2
-from google.cloud.datastore_v1.types import entity as entity_pb2
-from google.cloud.datastore_v1.types import query as query_pb2
+from google.cloud.datastore_v1.types import (
+    datastore as datastore_pb2,
+    entity as entity_pb2,
+    query as query_pb2,
+)
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
 _FieldProto = descriptor_pb2.FieldDescriptorProto

@@ -11,9 +11,11 @@ import contextlib
 import operator
 from typing import Any, Final, TypeVar
 
-from google.cloud.datastore_v1.types import datastore as datastore_pb2
-from google.cloud.datastore_v1.types import entity as entity_pb2
-from google.cloud.datastore_v1.types import query as query_pb2
+from google.cloud.datastore_v1.types import (
+    datastore as datastore_pb2,
+    entity as entity_pb2,
+    query as query_pb2,
+)
 
 from lazyentity._backend import (
     EntityBytes,

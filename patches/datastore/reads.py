@@ -21,14 +21,14 @@ from types import NoneType
 from typing import Any, Final
 
 from google.api_core import page_iterator
-from google.cloud.datastore import _http
-from google.cloud.datastore import client as client_module
-from google.cloud.datastore import query as query_module
+from google.cloud.datastore import _http, client as client_module, query as query_module
 from google.cloud.datastore_v1.services.datastore.client import DatastoreClient
 from google.cloud.datastore_v1.services.datastore.transports.grpc import DatastoreGrpcTransport
-from google.cloud.datastore_v1.types import datastore as datastore_pb2
-from google.cloud.datastore_v1.types import entity as entity_pb2
-from google.cloud.datastore_v1.types import query as query_pb2
+from google.cloud.datastore_v1.types import (
+    datastore as datastore_pb2,
+    entity as entity_pb2,
+    query as query_pb2,
+)
 from google.protobuf.message import DecodeError
 
 from lazyentity._backend import EntityReader, complete_key_bytes

@@ -6,8 +6,7 @@ import functools
 from collections.abc import Callable, Iterable
 from typing import Any, Literal, Protocol, TypeVar, cast, overload
 
-from google.cloud.datastore import client as datastore_client
-from google.cloud.datastore import helpers
+from google.cloud.datastore import client as datastore_client, helpers
 from google.cloud.datastore.query import Iterator, Query
 
 from lazyentity._backend import EntityReader

@@ -13,8 +13,7 @@ from google.cloud.datastore.batch import Batch
 from google.cloud.datastore.entity import Entity
 from google.cloud.datastore.key import Key
 from google.cloud.datastore.transaction import Transaction
-from google.cloud.datastore_v1.types import datastore as datastore_pb2
-from google.cloud.datastore_v1.types import entity as entity_pb2
+from google.cloud.datastore_v1.types import datastore as datastore_pb2, entity as entity_pb2
 
 from lazyentity._backend import key_message
 from lazyentity.codec.errors import refuse_undecoded

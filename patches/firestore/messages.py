@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from google.cloud.firestore_v1.types import firestore as firestore_pb2
-from google.cloud.firestore_v1.types import write as write_pb2
+from google.cloud.firestore_v1.types import firestore as firestore_pb2, write as write_pb2
 
 from lazyentity.codec.describing import safe_repr
 

@@ -8,8 +8,7 @@ from __future__ import annotations
 import datetime
 from typing import Any, ClassVar
 
-from google.cloud.firestore_v1.types import firestore as firestore_pb2
-from google.cloud.firestore_v1.types import query_profile
+from google.cloud.firestore_v1.types import firestore as firestore_pb2, query_profile
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from lazyentity.native.documents import DocumentBytes

@@ -8,8 +8,7 @@ from typing import Any
 
 from google.cloud.datastore.key import Key as DatastoreKey
 from google.cloud.datastore_v1.services.datastore.transports.grpc import DatastoreGrpcTransport
-from google.cloud.datastore_v1.types import entity as entity_pb2
-from google.cloud.datastore_v1.types import query as query_pb2
+from google.cloud.datastore_v1.types import entity as entity_pb2, query as query_pb2
 from google.cloud.ndb import _datastore_query
 from google.cloud.ndb.context import get_context
 from wrapt import ObjectProxy

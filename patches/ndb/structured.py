@@ -11,8 +11,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from google.cloud.datastore.entity import Entity
-from google.cloud.ndb import key as key_module
-from google.cloud.ndb import model
+from google.cloud.ndb import key as key_module, model
 
 from lazyentity.patches.inheritance import inherits
 from lazyentity.patches.ndb.seams import JOINING

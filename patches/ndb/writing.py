@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from google.cloud.ndb import key as key_module
-from google.cloud.ndb import model
+from google.cloud.ndb import key as key_module, model
 from google.cloud.ndb.exceptions import BadValueError
 
 from lazyentity.codec.undecoded import UNDECODED

@@ -13,8 +13,7 @@ import pandas as pd
 import pydantic
 import pydantic_core
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 import lazyentity
 from lazyentity import LazyEntity

@@ -31,9 +31,7 @@ import lazyentity
 from lazyentity.encoding import _encodable_of
 from tests.backends.backends import NATIVE, REFUSALS
 from tests.backends.columns import columns_of, row
-from tests.backends.indexes import NATIVE as PROPERTY_INDEX
-from tests.backends.indexes import SAMPLE
-from tests.backends.indexes import described as everything_about
+from tests.backends.indexes import NATIVE as PROPERTY_INDEX, SAMPLE, described as everything_about
 from tests.backends.malformed import MALFORMED, entity_of
 from tests.backends.responses import SPLITTERS, converted, native_results
 from tests.fuzz.seeds import RESPONSES

@@ -12,8 +12,7 @@ from google.cloud.datastore import Entity, Key
 from google.cloud.datastore.helpers import GeoPoint
 from google.cloud.datastore_v1.types import datastore as datastore_pb2
 from google.protobuf.message import DecodeError
-from hypothesis import example, given
-from hypothesis import strategies as st
+from hypothesis import example, given, strategies as st
 
 import lazyentity
 from lazyentity.codec import messages

@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 from google.cloud.datastore import Key
 from google.cloud.datastore.entity import Entity
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from lazyentity.codec import messages
 from lazyentity.pure import writing as pure

@@ -13,8 +13,7 @@ from typing import Any
 import pytest
 from google.cloud.datastore_v1.types import datastore as datastore_pb2
 from google.protobuf.message import DecodeError
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from lazyentity import LazyEntity, _backend, materialize
 from lazyentity.pure import entities as responses

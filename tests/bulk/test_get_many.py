@@ -13,8 +13,7 @@ import grpc
 import pytest
 from google.api_core.exceptions import BadRequest, GoogleAPICallError
 from google.cloud import datastore
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 import lazyentity
 from lazyentity.bulk import BulkError, get_many, reading

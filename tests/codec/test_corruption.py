@@ -18,8 +18,7 @@ from typing import Any
 
 import pytest
 from google.protobuf.message import DecodeError
-from hypothesis import example, given, note, settings
-from hypothesis import strategies as st
+from hypothesis import example, given, note, settings, strategies as st
 
 import lazyentity
 from lazyentity import LazyEntity

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from lazyentity.codec.entityproto import KEY, PROPERTY, RAW_PROPERTY
 from lazyentity.codec.undecoded import UNDECODED

@@ -14,8 +14,7 @@ from typing import Any, Literal
 import pytest
 from google.cloud.datastore import Key
 from google.cloud.datastore.entity import Entity
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from proto.datetime_helpers import DatetimeWithNanoseconds
 
 import lazyentity

@@ -12,8 +12,7 @@ from typing import Any
 import pytest
 from google.cloud.datastore import helpers
 from google.cloud.datastore.entity import Entity
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 import lazyentity
 from lazyentity import LazyEntity

@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 from google.cloud.datastore.entity import Entity
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from tests.backends.malformed import entity_of
 from tests.conftest import BACKENDS

@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 from google.cloud.datastore.entity import Entity
 from google.cloud.datastore.key import Key
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 import lazyentity
 from lazyentity import LazyEntity

@@ -10,8 +10,7 @@ from unittest import mock
 import pytest
 from google.cloud.datastore import Key
 from google.cloud.datastore.helpers import GeoPoint
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 import lazyentity
 from lazyentity import LazyEntity, columnar, tables

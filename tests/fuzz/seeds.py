@@ -11,8 +11,7 @@ import itertools
 from collections.abc import Iterator
 from pathlib import Path
 
-from google.cloud.datastore_v1.types import datastore as datastore_pb2
-from google.cloud.datastore_v1.types import entity as entity_pb2
+from google.cloud.datastore_v1.types import datastore as datastore_pb2, entity as entity_pb2
 from hypothesis import HealthCheck, Phase, given, seed, settings
 
 from lazyentity.codec.entityproto import PROPERTY

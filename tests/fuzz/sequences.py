@@ -17,8 +17,7 @@ from lazyentity import LazyEntity
 from lazyentity.codec.undecoded import UNDECODED
 from lazyentity.encoding import entity_message
 from lazyentity.entity import LazyEntityBase
-from tests.fuzz.steps import LAZY_STEPS, Side, Step, taint
-from tests.fuzz.steps import STEPS as ON_ENTITIES
+from tests.fuzz.steps import LAZY_STEPS, STEPS as ON_ENTITIES, Side, Step, taint
 from tests.support.snapshots import (
     Raised,
     geo_points_without_address,

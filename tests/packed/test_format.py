@@ -14,14 +14,12 @@ import orjson
 import pytest
 import zstandard
 from google.cloud.datastore import Entity, Key
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 import lazyentity
 from lazyentity._backend import is_json
 from lazyentity.codec.values import RESERVED
-from lazyentity.packed import UnpackError, is_packed, pack, unpack
-from lazyentity.packed import format as stored_format
+from lazyentity.packed import UnpackError, format as stored_format, is_packed, pack, unpack
 from lazyentity.packed.properties import document_of_json
 from tests.fuzz.mutation import blindly
 from tests.support.snapshots import Raised, outcome, snapshot

@@ -10,8 +10,7 @@ from typing import Any
 
 import pytest
 from google.cloud.datastore import Entity, helpers
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 import lazyentity
 from lazyentity.plain import plain_copy

@@ -12,9 +12,11 @@ from google.cloud import datastore
 from google.cloud.datastore.helpers import GeoPoint
 from google.cloud.datastore.query import And, Or, PropertyFilter
 from google.cloud.datastore.query_profile import ExplainOptions
-from google.cloud.datastore_v1.types import datastore as datastore_types
-from google.cloud.datastore_v1.types import entity as entity_types
-from google.cloud.datastore_v1.types import query as query_types
+from google.cloud.datastore_v1.types import (
+    datastore as datastore_types,
+    entity as entity_types,
+    query as query_types,
+)
 
 from lazyentity.bench.server.process import LoopbackServer
 from tests.support.servers import SMALL_BATCH

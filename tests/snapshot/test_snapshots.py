@@ -11,8 +11,7 @@ from typing import Any
 
 import pytest
 from google.cloud import datastore
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 import lazyentity
 from lazyentity import LazyEntity
@@ -22,8 +21,7 @@ from tests.support.concurrency import together
 from tests.support.entities import fill
 from tests.support.snapshots import snapshot
 from tests.support.stock import EntityMessage, ValueMessage
-from tests.support.strategies import Grammar
-from tests.support.strategies import entities as drawn_entities
+from tests.support.strategies import Grammar, entities as drawn_entities
 
 Client = datastore.Client
 Entity = datastore.Entity

@@ -10,10 +10,8 @@ from typing import Any
 import pytest
 from google.cloud import datastore
 from google.cloud.datastore import Key, helpers
-from google.cloud.datastore_v1.types import datastore as datastore_pb2
-from google.cloud.datastore_v1.types import entity as entity_pb2
-from hypothesis import example, given
-from hypothesis import strategies as st
+from google.cloud.datastore_v1.types import datastore as datastore_pb2, entity as entity_pb2
+from hypothesis import example, given, strategies as st
 
 import lazyentity
 from lazyentity._backend import key_bytes

@@ -14,12 +14,13 @@ from typing import Any
 import proto
 import pytest
 from google.cloud.datastore import helpers
-from google.cloud.datastore_v1.types import datastore as datastore_pb2
-from google.cloud.datastore_v1.types import entity as entity_pb2
-from google.cloud.datastore_v1.types import query as query_pb2
+from google.cloud.datastore_v1.types import (
+    datastore as datastore_pb2,
+    entity as entity_pb2,
+    query as query_pb2,
+)
 from google.protobuf import timestamp_pb2
-from hypothesis import example, given
-from hypothesis import strategies as st
+from hypothesis import example, given, strategies as st
 
 from lazyentity._backend import stock_from_raw
 from lazyentity.patches.api import responses

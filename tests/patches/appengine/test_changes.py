@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 from google.appengine.api import datastore_types
-from hypothesis import assume, settings
-from hypothesis import strategies as st
+from hypothesis import assume, settings, strategies as st
 from hypothesis.stateful import (
     RuleBasedStateMachine,
     initialize,

@@ -10,8 +10,7 @@ import pytest
 from google.appengine.api import datastore
 from google.appengine.datastore.entity_bytes_pb2 import Reference
 from google.appengine.ext.ndb import Key
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from lazyentity.native.backend import PropertyIndex
 from lazyentity.patches.appengine.ndb.models import _key_of

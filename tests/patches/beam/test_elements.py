@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 from apache_beam.io.gcp.datastore.v1new import types
 from google.cloud.datastore.entity import Entity
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 import lazyentity
 from lazyentity.entity import LazyEntity

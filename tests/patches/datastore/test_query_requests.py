@@ -11,8 +11,7 @@ import grpc
 import pytest
 from google.cloud import datastore
 from google.cloud.datastore.query import And, Or, PropertyFilter, Query
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 import lazyentity
 from lazyentity.patches.api.requests import LookupBytes, QueryBytes

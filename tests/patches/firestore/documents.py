@@ -5,8 +5,7 @@ from __future__ import annotations
 import datetime
 from typing import Any
 
-from google.cloud.firestore_v1.types import document as document_pb2
-from google.cloud.firestore_v1.types import firestore as firestore_pb2
+from google.cloud.firestore_v1.types import document as document_pb2, firestore as firestore_pb2
 from hypothesis import strategies as st
 
 from tests.support.strategies.wire import Field, delimited, double, encode, integer, message

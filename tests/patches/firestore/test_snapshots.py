@@ -13,8 +13,7 @@ from google.cloud import firestore
 from google.cloud.firestore_v1 import base_client, base_query
 from google.cloud.firestore_v1.types import firestore as types
 from google.protobuf.message import DecodeError
-from hypothesis import example, given
-from hypothesis import strategies as st
+from hypothesis import example, given, strategies as st
 
 import lazyentity
 from lazyentity.patches.firestore import responses, snapshots

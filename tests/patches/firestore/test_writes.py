@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 from google.cloud import firestore
 from google.cloud.firestore_v1 import _helpers, vector
-from google.cloud.firestore_v1.types import firestore as types
-from google.cloud.firestore_v1.types import write as write_pb2
+from google.cloud.firestore_v1.types import firestore as types, write as write_pb2
 from hypothesis import example, given, settings
 
 import lazyentity

@@ -9,8 +9,7 @@ from functools import partial
 from typing import Any, ClassVar
 
 import pytest
-from hypothesis import assume, given
-from hypothesis import strategies as st
+from hypothesis import assume, given, strategies as st
 
 import lazyentity
 from lazyentity.codec.undecoded import UNDECODED

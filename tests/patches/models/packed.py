@@ -11,8 +11,7 @@ from unittest import mock
 import pytest
 
 import lazyentity
-from lazyentity.packed import UnpackError, is_packed, pack, unpack
-from lazyentity.packed import properties as packed_properties
+from lazyentity.packed import UnpackError, is_packed, pack, properties as packed_properties, unpack
 from lazyentity.patches.clients import ClientName
 
 AT = datetime.datetime(2024, 5, 6, tzinfo=datetime.timezone.utc)

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 from google.cloud import ndb
 from google.cloud.ndb import model, polymodel
-from hypothesis import example, given, settings
-from hypothesis import strategies as st
+from hypothesis import example, given, settings, strategies as st
 from hypothesis.stateful import rule
 from hypothesis.strategies import DrawFn
 

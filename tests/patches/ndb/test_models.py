@@ -11,8 +11,7 @@ from typing import Any
 
 import pytest
 from google.cloud import ndb
-from hypothesis import assume, given
-from hypothesis import strategies as st
+from hypothesis import assume, given, strategies as st
 
 from tests.patches.models.cases import ModelCases
 from tests.patches.models.machine import run

@@ -13,8 +13,7 @@ import pytest
 from google.appengine.api import datastore_errors
 from google.appengine.datastore import entity_bytes_pb2 as entity_pb2
 from google.appengine.ext import db
-from hypothesis import assume, given, settings
-from hypothesis import strategies as st
+from hypothesis import assume, given, settings, strategies as st
 from hypothesis.stateful import rule
 
 from tests.patches.appengine.db.handmade import raw_entity
