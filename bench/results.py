@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import importlib.metadata
 import os
 import platform
 import statistics
@@ -17,6 +16,7 @@ from google.protobuf.internal import api_implementation
 
 import lazyentity
 from lazyentity.patches.clients import CLIENTS
+from lazyentity.patches.spec import installed_version
 
 SCHEMA = 3
 
@@ -128,13 +128,6 @@ class Environment:
         )
 
 
-def _version(package: str) -> str:
-    try:
-        return importlib.metadata.version(package)
-    except importlib.metadata.PackageNotFoundError:
-        return "not installed"
-
-
 def _cpu_model() -> str:
     """The processor's name: `platform.processor` is empty on most Linux systems."""
     try:
@@ -154,7 +147,7 @@ def describe() -> Environment:
         backend=lazyentity.backend,
         python=f"{platform.python_implementation()} {platform.python_version()}",
         protobuf_implementation=api_implementation.Type(),
-        versions={package: _version(package) for package in packages},
+        versions={package: installed_version(package) or "not installed" for package in packages},
         cpu=_cpu_model(),
         cores=os.cpu_count() or 1,
         system=f"{platform.system()} {platform.machine()}",

@@ -106,13 +106,7 @@ class ClientSpec:
             else:
                 imported: str | None = getattr(module, "__version__", None)
                 return imported
-        # Importing it takes as long as importing lazyentity.
-        from importlib import metadata
-
-        try:
-            return metadata.version(self.distribution)
-        except metadata.PackageNotFoundError:
-            return None
+        return installed_version(self.distribution)
 
     def problem(self) -> str | None:
         """Return the reason why the client cannot be patched; None if there is none so far.
@@ -158,6 +152,17 @@ class ClientSpec:
             for client in (*self.underneath, self)
             for path in client.guard.foreign()
         ]
+
+
+def installed_version(distribution: str) -> str | None:
+    """Return the version of an installed distribution; None if there is none."""
+    # Importing it takes as long as importing lazyentity.
+    from importlib import metadata
+
+    try:
+        return metadata.version(distribution)
+    except metadata.PackageNotFoundError:
+        return None
 
 
 def is_supported(version: str | None, supported: str) -> bool:

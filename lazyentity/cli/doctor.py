@@ -18,7 +18,6 @@ import traceback
 import warnings
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
-from importlib import metadata
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -46,7 +45,7 @@ from lazyentity.patches.clients import CLIENTS
 from lazyentity.patches.guard import name_of
 from lazyentity.patches.imports import WhenImported
 from lazyentity.patches.registry import namespaces
-from lazyentity.patches.spec import ClientSpec, is_supported
+from lazyentity.patches.spec import ClientSpec, installed_version, is_supported
 
 
 @dataclass(frozen=True)
@@ -191,11 +190,11 @@ def versions() -> Iterator[Finding]:
     else:
         yield Finding("Python", f"{text} (supported: {tested})")
     yield Finding("lazyentity", f"{__version__} in {Path(patches.__file__).parents[1]}")
-    versions_of = [f"{name} {_version(name) or 'is missing'}" for name in REQUIREMENTS]
+    versions_of = [f"{name} {installed_version(name) or 'is missing'}" for name in REQUIREMENTS]
     yield Finding("requirements", ", ".join(versions_of))
     if not is_off(ADAPTERS):
         for library in LIBRARIES:
-            version = _version(library.distribution)
+            version = installed_version(library.distribution)
             if version is not None and not is_supported(version, library.tested):
                 yield Finding(
                     library.distribution,
@@ -207,13 +206,6 @@ def versions() -> Iterator[Finding]:
 
 def _python() -> str:
     return "{}.{}".format(*sys.version_info)
-
-
-def _version(distribution: str) -> str | None:
-    try:
-        return metadata.version(distribution)
-    except metadata.PackageNotFoundError:
-        return None
 
 
 # The backend.
