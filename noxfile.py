@@ -46,7 +46,7 @@ SMOKE = (
 )
 """A read and a write by every client, transport and way to patch."""
 GUARDS = "tests/patches/clients/test_guards.py"
-"""The tests of the names that clients' guards watch: they differ by the client's version alone."""
+"""The tests of the names that guards watch: these names differ by the client's version alone."""
 UPSTREAM = ("-m", "upstream", "tests/upstream")
 """The clients' own unit tests, stock and patched."""
 

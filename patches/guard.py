@@ -21,7 +21,7 @@ _FUNCTION = {
     property: "fget",
 }
 
-# That of somebody else may run code.
+# Another one may run code.
 _METACLASSES = (type, ABCMeta)
 
 
@@ -106,13 +106,13 @@ class Guard:
     def is_intact(self) -> bool:
         """Whether every name has the client's own value. Compares by identity; runs no code."""
         known = self._known
-        # A name that somebody replaced costs no more than one that nobody did.
+        # Both answers are remembered: calls that are not lazy take no longer than by the client.
         if known is not None and self._are_as_known(*known[0]):
             return known[1]
         return not self.foreign()
 
     def foreign(self) -> list[AttributePath]:
-        """Return the names that somebody else replaced; remember all values."""
+        """Return the names that somebody else replaced; remember all values, and that."""
         foreign, known = _foreign(self.names)
         self._known = known, not foreign
         if (native := native_without_client()) is not None:
@@ -135,29 +135,31 @@ def _foreign(paths: Iterable[AttributePath]) -> tuple[list[AttributePath], _Know
     foreign: list[AttributePath] = []
     values: list[tuple[_Namespace, str, Any]] = []
     absent: list[tuple[_Namespace, str]] = []
-    for path in paths:
-        try:
-            namespace, name = path.namespace()
-        except KeyError:
-            foreign.append(path)
-            absent.append((sys.modules, path.module))
-            continue
+
+    def look_at(namespace: _Namespace, name: str) -> Any:
         value = namespace.get(name)
         if value is None:
             absent.append((namespace, name))
-            continue
-        values.append((namespace, name, value))
-        if is_own(path, value):
-            continue
+        else:
+            values.append((namespace, name, value))
+        return value
+
+    for path in paths:
+        try:
+            value = look_at(*path.namespace())
+            if value is None or is_own(path, value):
+                continue
+            # The replacement may be taken back where the name, or its module, is found.
+            places = [(path.module, path.path), (path.origin, "")]
+            if type(value) in _METACLASSES:
+                places.append((f"{value.__module__}", value.__qualname__))
+        except KeyError:
+            places = [(path.module, "")]
         foreign.append(path)
-        if type(value) in _METACLASSES:
-            # Whether it is the client's depends on what its own module has, too.
-            home = vars(sys.modules.get(f"{value.__module__}", sys))
-            name = value.__qualname__.partition(".")[0]
-            if name in home:
-                values.append((home, name, home[name]))
-            else:
-                absent.append((home, name))
+        for module, names in places:
+            found = look_at(sys.modules, module)
+            for name in names.split("."):
+                found = look_at(getattr(found, "__dict__", {}), name)
     return foreign, (tuple(values), tuple(absent))
 
 
@@ -226,6 +228,6 @@ def name_of(value: Any) -> str:
         return f"{safe_str(function.__globals__.get('__name__'))}.{function.__code__.co_name}"
     if kind is ModuleType:
         return safe_str(function.__name__)
-    return (
-        f"{function.__module__}.{function.__qualname__}" if kind is type else describe_type(value)
-    )
+    if issubclass(kind, type):
+        return f"{function.__module__}.{function.__qualname__}"
+    return describe_type(function)

@@ -86,13 +86,14 @@ class Seam(AttributePath):
         parent, attribute, current = wrapt().resolve_path(self.module, self.path)
         if self.replacement is not None and _wraps(current, self.replacement):
             return
-        self.original = current
-        # Known before it is found: a guard remembers whose value it found.
-        self.replacement = self._replace(current, is_active)
+        replacement = self._replace(current, is_active)
+        before = self.original, self.replacement
+        # First: a guard may find it at once, in another thread, and remembers whose it is.
+        self.original, self.replacement = current, replacement
         try:
-            wrapt().apply_patch(parent, attribute, self.replacement)
+            wrapt().apply_patch(parent, attribute, replacement)
         except BaseException:
-            self.replacement = None
+            self.original, self.replacement = before
             raise
 
     def remove(self) -> None:

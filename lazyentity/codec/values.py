@@ -143,7 +143,7 @@ def value_from_message(
         return make_entity(message.entity_value)
     if value_type == "array_value":
         return [
-            # Without a call for most items.
+            # Scalars without calling this function again.
             getattr(item, case)
             if (case := item.WhichOneof("value_type")) in SCALARS
             else value_from_message(item, case, make_entity)

@@ -253,7 +253,14 @@ cdef int _decode(object value, int depth, Walk *walk) except -1:
 
 
 cdef inline bint _may_decode(Walk *walk) except -1:
-    return walk.is_active == NULL or (<object>walk.is_active)()
+    if walk.is_active == NULL:
+        return True
+    if (<object>walk.is_active)():
+        walk.is_active = NULL
+        return True
+    # Nothing more is looked at.
+    walk.left = 0
+    return False
 
 
 cdef int _decode_dict(object value, int depth, Walk *walk) except -1:

@@ -84,13 +84,13 @@ class Received:
 
 
 class Reading:
-    """The turn of a reader of a received message.
+    """A reader's turn at a received message: meanwhile the item of its list is out.
 
     Two readers must never meet in a message: upb then makes two objects of the same part, which
     leaves a dangling pointer in its cache. Waiting could take for ever, for the other reader may be
     the same thread: a signal handler, or a finalizer that the garbage collector calls in the middle
-    of a read. So nobody waits, and the methods of a list, which are atomic, do in half the time of
-    a lock's. A generator in place of this class would take three times as long.
+    of a read. So nobody waits. The methods of a list are atomic, too, and take half the time of a
+    lock's; a generator in place of this class would take three times as long.
     """
 
     __slots__ = ("_has_turn", "_received")

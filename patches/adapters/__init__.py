@@ -46,10 +46,10 @@ class _Adapter:
     def apply(self) -> None:
         """Replace the names of the imported module, anew if it was imported once more."""
         name = self._library.distribution
-        root = sys.modules[self._module.partition(".")[0]]
-        # A namespace package has no file.
-        file = getattr(root, "__file__", None) or next(iter(root.__path__), "")
-        version = _version(name, file)
+        root = sys.modules.get(self._module.partition(".")[0])
+        # A namespace package has no file, and a stub of the application has neither.
+        file = getattr(root, "__file__", None) or next(iter(getattr(root, "__path__", ())), None)
+        version = _version(name, file) if isinstance(file, str) else None
         if version is None:
             return
         self._patch.revert()

@@ -179,6 +179,14 @@ def test_globals_of_modules_are_rebound() -> None:
             sys.modules.pop(name, None)
 
 
+def test_a_stub_in_place_of_a_library(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It has neither a file nor a path, and stays as it is."""
+    stub = ModuleType("orjson")
+    monkeypatch.setitem(sys.modules, "orjson", stub)
+    adapters.install()
+    assert not hasattr(stub, "dumps")
+
+
 def test_what_cannot_be_rebound_is_listed() -> None:
     def default(value: Any, dumps: Any = _ORIGINALS[0]) -> Any:
         return dumps(value)

@@ -7,6 +7,7 @@ import functools
 import json
 import json.decoder
 import sys
+from abc import ABCMeta
 from collections.abc import Callable
 from types import ModuleType
 from typing import Any
@@ -15,7 +16,7 @@ from unittest import mock
 import pytest
 import wrapt
 
-from lazyentity.patches.guard import AttributePath, Guard
+from lazyentity.patches.guard import AttributePath, Guard, name_of
 from lazyentity.patches.registry import Patch, Seam
 from tests.support import hostile
 
@@ -70,13 +71,54 @@ def test_a_replacement(
     assert guard.foreign() == []
 
 
-def test_a_class_that_was_replaced_in_its_own_module(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is the client's own once more when that was undone."""
-    guard = Guard([NAMES["imported class"]])
-    monkeypatch.setattr("email.feedparser.FeedParser", object)
+class _Decoder(json.JSONDecoder):
+    def raw_decode(self, *args: Any) -> Any:
+        return super().raw_decode(*args)
+
+
+_other: Any = ModuleType("other")
+_other.py_scanstring = _wrapper(json.decoder.py_scanstring)  # type: ignore[attr-defined]
+
+OUTSIDE: dict[str, tuple[str, Callable[[pytest.MonkeyPatch], object]]] = {
+    "in its own module": (
+        "imported class",
+        lambda patch: patch.setattr("email.feedparser.FeedParser", object),
+    ),
+    "its own module": (
+        "imported class",
+        lambda patch: patch.setitem(sys.modules, "email.feedparser", ModuleType("other")),
+    ),
+    "no module of its own": (
+        "imported class",
+        lambda patch: patch.delitem(sys.modules, "email.feedparser"),
+    ),
+    "the class around it": (
+        "method",
+        lambda patch: patch.setattr("json.decoder.JSONDecoder", _Decoder),
+    ),
+    "the module around it": (
+        "function",
+        lambda patch: patch.setitem(sys.modules, "json.decoder", _other),
+    ),
+}
+
+
+@pytest.mark.parametrize(("name", "replace"), OUTSIDE.values(), ids=OUTSIDE)
+def test_what_was_replaced_around_a_name(
+    monkeypatch: pytest.MonkeyPatch, name: str, replace: Callable[[pytest.MonkeyPatch], object]
+) -> None:
+    """Once that was undone, the name has the client's own value again."""
+    guard = Guard([NAMES[name]])
+    replace(monkeypatch)
     assert not guard.is_intact()
     monkeypatch.undo()
     assert guard.is_intact()
+
+
+def test_the_name_of_a_replacement() -> None:
+    assert name_of(ABCMeta("Made", (), {"__module__": "app"})) == "app.Made"
+    assert name_of(property(functools.partial(len))) == "functools.partial"
+    assert name_of(_wrapper(len)).endswith("test_guard.<lambda>")
 
 
 def test_without_the_module(monkeypatch: pytest.MonkeyPatch) -> None:

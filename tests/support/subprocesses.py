@@ -13,6 +13,7 @@ _ROOT = Path(__file__).parents[2]
 # The backend is not among them: the subprocesses use the backend of the tests.
 _CLEARED = (
     "DATASTORE_EMULATOR_HOST",
+    "LAZYENTITY_ADAPTERS",
     "LAZYENTITY_DISABLE",
     "LAZYENTITY_EAGER",
     "PYTHONWARNINGS",

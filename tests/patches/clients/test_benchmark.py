@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import lazyentity
+from lazyentity._environment import ADAPTERS
 from lazyentity.bench import clients
 from lazyentity.bench.harness import QUICK, Case
 from tests.conftest import INSTALLED
@@ -46,8 +47,9 @@ def _cases() -> Iterator[Any]:
 
 
 @pytest.mark.parametrize("case", list(_cases()), ids=str)
-def test_both_sides_give_the_same(case: Case) -> None:
+def test_both_sides_give_the_same(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
     """Afterwards everything is as it was."""
+    monkeypatch.delenv(ADAPTERS)
     stubs: Any = sys.modules.get("google.appengine.api.apiproxy_stub_map")
     service = stubs and stubs.apiproxy
     with case.make() as compared:

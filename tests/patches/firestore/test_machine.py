@@ -93,6 +93,7 @@ class Documents(RuleBasedStateMachine):
         expected = outcome(lambda: work(stock, self._held[0]))
         if self._is_patched:
             CLIENT.patch.apply()
+            assert CLIENT.is_intact()
         try:
             with lazyentity.eager() if self._is_eager else contextlib.nullcontext():
                 found = outcome(lambda: work(other, self._held[1]))
