@@ -228,7 +228,7 @@ def test_snapshots_outlive_the_patch() -> None:
     """Unpatched, the client's own methods read them."""
     snapshot, other = (lazy({"a": {"b": 1}}) for _ in "12")
     lazyentity.unpatch("firestore")
-    assert "lazyentity" not in firestore.DocumentSnapshot.to_dict.__code__.co_filename
+    assert firestore.DocumentSnapshot.to_dict.__code__.co_filename.endswith("base_document.py")
     assert snapshot.get("a.b") == 1
     assert snapshot.to_dict() == {"a": {"b": 1}} == vars(snapshot)["_data"]
     assert snapshot == other
