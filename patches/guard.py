@@ -150,16 +150,16 @@ def _foreign(paths: Iterable[AttributePath]) -> tuple[list[AttributePath], _Know
             if value is None or is_own(path, value):
                 continue
             # The replacement may be taken back where the name, or its module, is found.
-            places = [(path.module, path.path), (path.origin, "")]
+            places = [[path.module, *path.path.split(".")], [path.origin]]
             if type(value) in _METACLASSES:
-                places.append((f"{value.__module__}", value.__qualname__))
+                places.append([f"{value.__module__}", *value.__qualname__.split(".")])
         except KeyError:
-            places = [(path.module, "")]
+            places = [[path.module]]
         foreign.append(path)
-        for module, names in places:
-            found = look_at(sys.modules, module)
-            for name in names.split("."):
-                found = look_at(getattr(found, "__dict__", {}), name)
+        for names in places:
+            namespace: _Namespace = sys.modules
+            for name in names:
+                namespace = getattr(look_at(namespace, name), "__dict__", {})
     return foreign, (tuple(values), tuple(absent))
 
 

@@ -78,13 +78,9 @@ class Received:
         self.originals: dict[Any, Any] = {}
         self.turn = turn
 
-    def reading(self) -> Reading:
-        """Give the message to one reader at a time, in a ``with``; another one gets a copy."""
-        return Reading(self)
-
 
 class Reading:
-    """A reader's turn at a received message: meanwhile the item of its list is out.
+    """A reader's turn at a received message: gives it, or a copy in another reader's turn.
 
     Two readers must never meet in a message: upb then makes two objects of the same part, which
     leaves a dangling pointer in its cache. Waiting could take for ever, for the other reader may be
@@ -218,7 +214,7 @@ class LazyMapping(LazyDict):
         originals = received.originals
         if name in originals:
             return originals[name]
-        with received.reading() as message:
+        with Reading(received) as message:
             value = self._converted(received, message.properties, name)
         return originals.setdefault(name, value)
 
@@ -253,7 +249,7 @@ class LazyMapping(LazyDict):
             received.policy.refuse_all(self, operation)
         originals = received.originals
         decoded = {}
-        with received.reading() as message:
+        with Reading(received) as message:
             values = message.properties
             for name in undecoded:
                 value_message = values.get(name)
@@ -324,7 +320,7 @@ class LazyMapping(LazyDict):
 
     @property
     def _shape(self) -> Shape:
-        with self._received.reading() as message:
+        with Reading(self._received) as message:
             return shape_of(tuple(message.properties))
 
     @property
@@ -366,7 +362,7 @@ class LazyMapping(LazyDict):
 
     def _changes(self) -> Changes:
         """As :meth:`lazyentity._backend.protocols.LazyMapping._changes`."""
-        with self._received.reading() as message:
+        with Reading(self._received) as message:
             names = dict.fromkeys(message.properties)
         return changes_of(self._storage(), names, self)
 
@@ -378,7 +374,7 @@ class LazyMapping(LazyDict):
 
     def _serialised_values(self, names: Iterable[str]) -> list[bytes]:
         """As :meth:`lazyentity._backend.protocols.LazyMapping._serialised_values`."""
-        with self._received.reading() as message:
+        with Reading(self._received) as message:
             return [message.properties[name].SerializeToString() for name in names]
 
     def _merge_untouched(
@@ -386,7 +382,7 @@ class LazyMapping(LazyDict):
     ) -> None:
         """As :meth:`lazyentity._backend.protocols.LazyMapping._merge_untouched`."""
         # Copied as a whole: fields and flags that nobody here knows stay.
-        with self._received.reading() as message:
+        with Reading(self._received) as message:
             target.CopyFrom(message)
         properties = target.properties
         for name in (*changed, *deleted):
@@ -409,14 +405,14 @@ class LazyMapping(LazyDict):
         if self._policy is not None:
             return None
         try:
-            with self._received.reading() as message:
+            with Reading(self._received) as message:
                 return stock_entity(message)
         except (ValueError, OverflowError):
             return None
 
     def _wire_cases(self, names: Iterable[str]) -> bytes:
         """As :meth:`lazyentity._backend.protocols.LazyMapping._wire_cases`."""
-        with self._received.reading() as message:
+        with Reading(self._received) as message:
             values = message.properties
             return bytes(CASE_NUMBERS[values[name].WhichOneof("value_type")] for name in names)
 
@@ -424,7 +420,7 @@ class LazyMapping(LazyDict):
         """As :meth:`lazyentity._backend.protocols.LazyMapping._wire_key`."""
         originals = self._received.originals
         if Key not in originals:
-            with self._received.reading() as message:
+            with Reading(self._received) as message:
                 has_key = message.HasField("key")
                 key = helpers.key_from_protobuf(message.key) if has_key else None
             originals.setdefault(Key, key)
@@ -433,12 +429,12 @@ class LazyMapping(LazyDict):
 
     def _wire_key_bytes(self) -> bytes:
         """As :meth:`lazyentity._backend.protocols.LazyMapping._wire_key_bytes`."""
-        with self._received.reading() as message:
+        with Reading(self._received) as message:
             return message.key.SerializeToString() if message.HasField("key") else b""
 
     def _wire_excluded(self, names: Iterable[str] | None = None) -> set[str]:
         """As :meth:`lazyentity._backend.protocols.LazyMapping._wire_excluded`."""
-        with self._received.reading() as message:
+        with Reading(self._received) as message:
             values = message.properties
             excluded = set()
             for name in values if names is None else names:
@@ -453,7 +449,7 @@ class LazyMapping(LazyDict):
     def _wire_meanings(self, names: Iterable[str] | None = None) -> dict[str, tuple[Any, Any]]:
         """As :meth:`lazyentity._backend.protocols.LazyMapping._wire_meanings`."""
         received = self._received
-        with received.reading() as message:
+        with Reading(received) as message:
             values = message.properties
             found = {
                 name: meaning_of(values[name]) for name in (values if names is None else names)
